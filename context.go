@@ -1,0 +1,79 @@
+package queue
+
+import (
+	"context"
+	"runtime"
+	"time"
+	"weak"
+)
+
+// setContext makes the context of the workers.
+//
+// A context that outlives the queue must not keep the queue, nor anything of
+// it: so the workers' context is not registered as its child; a function with
+// a weak pointer is, and goes with the queue.
+func (q *Queue[T, R]) setContext(parent context.Context) {
+	if parent.Done() == nil {
+		q.ctx, q.cancel = context.WithCancelCause(parent)
+		return
+	}
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	q.ctx, q.cancel, q.parent = &workContext[T, R]{ctx, q}, cancel, parent
+	p := weak.Make(q)
+	stop := context.AfterFunc(parent, func() {
+		if q := p.Value(); q != nil {
+			q.lock() // which kills the queue
+			q.unlock()
+			q.cancel(context.Cause(parent))
+		}
+	})
+	runtime.AddCleanup(q, func(stop func() bool) { stop() }, stop)
+}
+
+// checkParent kills the queue as soon as its parent is done: it is called first
+// thing under the lock, so nothing can happen to the queue in between.
+func (q *Queue[T, R]) checkParent() {
+	if q.parent != nil && !q.killed && q.parent.Err() != nil {
+		q.kill()
+	}
+}
+
+// A workContext is the context of the workers of a queue whose parent may be
+// done. Whoever holds one holds the queue, which passes the parent's end on.
+type workContext[T, R any] struct {
+	context.Context
+	q *Queue[T, R]
+}
+
+func (c *workContext[T, R]) Deadline() (time.Time, bool) { return c.q.parent.Deadline() }
+
+// join returns a context with the values of do and of the queue, do's first,
+// which is done as soon as one of the two is. It must be released.
+func (q *Queue[T, R]) join(do context.Context) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(do)
+	stop := context.AfterFunc(q.ctx, func() { cancel(context.Cause(q.ctx)) })
+	return &joinedContext{ctx, q.ctx}, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+type joinedContext struct {
+	context.Context
+	queue context.Context
+}
+
+func (c *joinedContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.queue.Value(key)
+}
+
+func (c *joinedContext) Deadline() (time.Time, bool) {
+	d, ok := c.Context.Deadline()
+	if queue, has := c.queue.Deadline(); has && (!ok || queue.Before(d)) {
+		return queue, true
+	}
+	return d, ok
+}

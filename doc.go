@@ -1,0 +1,2 @@
+// Package queue runs tasks.
+package queue

@@ -1,0 +1,8 @@
+module github.com/tickqueue/queue
+
+go 1.26.0
+
+require (
+	go.uber.org/goleak v1.3.0 // indirect
+	golang.org/x/sync v0.25.0 // indirect
+)

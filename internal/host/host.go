@@ -1,0 +1,16 @@
+//go:build !js
+
+// Package host gives the host of the program, what runs beside a queue on the
+// same processor, a turn.
+package host
+
+import "runtime"
+
+// Single reports whether the host shares the program's only thread.
+const Single = false
+
+// Turn gives the host a turn, then calls then.
+func Turn(then func()) {
+	runtime.Gosched()
+	then()
+}

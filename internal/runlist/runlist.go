@@ -1,0 +1,316 @@
+// Package runlist provides the list in which a queue keeps its waiting tasks:
+// sorted by descending priority, first in first out within a priority.
+//
+// The tasks of one priority form a run. A run keeps its tasks by value in
+// linked segments of at most 16 KiB, so that no allocation grows with the list
+// and memory goes back to the collector while the list empties. A push steps
+// over whole runs, never over tasks: the runs are the nodes of a treap (Seidel
+// and Aragon, Randomized Search Trees, 1996) and are linked in order besides.
+//
+// With P distinct priorities in the list, a push costs O(log P), and O(1) if
+// its run is, or would be, next to the run last pushed to; Pop and Remove cost
+// O(1), the bounds for P being expected ones. Nothing costs more than the work
+// on one or two segments.
+//
+// A List has no locks: its methods must not run concurrently.
+package runlist
+
+import (
+	"iter"
+	"unsafe"
+)
+
+const (
+	segmentBytes   = 16 << 10 // of a segment's slots, as the allocator counts
+	allocatorBytes = 8        // what the allocator may put before an object with pointers
+	minSlots       = 4        // of the first segment of a run; the following ones double
+)
+
+// A List is an ordered list of tasks. The zero value is an empty list.
+// A List must not be copied after its first use.
+type List[T, V any] struct {
+	len  int
+	root *run[T, V] // of the treap
+	top  *run[T, V] // highest priority
+	last *run[T, V] // last pushed to; nil if that run is gone
+
+	spareRun     *run[T, V]     // the run last emptied, to be relabelled by the next new one
+	spareSegment *segment[T, V] // the largest of the emptied segments
+
+	hole Handle[T, V] // its address marks a slot whose task was removed
+}
+
+// A Handle finds a task again for as long as the task is in a list.
+// Its zero value is not in a list.
+type Handle[T, V any] struct {
+	Value V // the caller's
+
+	segment *segment[T, V] // nil when the task is not in a list
+	slot    int
+}
+
+// A segment is a part of a run: the slots from first up to end hold tasks and
+// holes, all others are zero.
+type segment[T, V any] struct {
+	run        *run[T, V]
+	prev, next *segment[T, V]
+	first, end int
+	tasks      int // slots that hold a task; a linked segment holds at least one
+	slots      []T
+	handles    []*Handle[T, V] // of the slots; nil until one has a handle or is a hole
+}
+
+// Held reports whether the task of h is in a list.
+func (h *Handle[T, V]) Held() bool { return h.segment != nil }
+
+// Priority returns the priority of the task of h. The task must be in a list.
+func (h *Handle[T, V]) Priority() int { return h.segment.run.priority }
+
+// Len returns the number of tasks in the list.
+func (l *List[T, V]) Len() int { return l.len }
+
+// PushBack puts a task behind those of its priority.
+// The handle may be nil; otherwise it must not be in a list.
+func (l *List[T, V]) PushBack(priority int, task T, h *Handle[T, V]) {
+	r := l.last
+	if r == nil || r.priority != priority {
+		r = l.runFor(priority)
+	}
+	s := r.tail
+	if s == nil || s.end == len(s.slots) {
+		s = l.newSegment(r, s)
+		l.link(s, r.tail, nil)
+	}
+	l.put(s, s.end, task, h)
+	s.end++
+}
+
+// PushFront puts a task before those of its priority.
+// The handle may be nil; otherwise it must not be in a list.
+func (l *List[T, V]) PushFront(priority int, task T, h *Handle[T, V]) {
+	r := l.runFor(priority)
+	s := r.head
+	if s == nil || s.first == 0 {
+		s = l.newSegment(r, s)
+		s.first, s.end = len(s.slots), len(s.slots)
+		l.link(s, nil, r.head)
+	}
+	s.first--
+	l.put(s, s.first, task, h)
+}
+
+// Pop takes the first task out of the list, which must not be empty, and
+// returns it with its handle, if it has one.
+func (l *List[T, V]) Pop() (T, *Handle[T, V]) {
+	s := l.top.head
+	if s.handles != nil {
+		for s.handles[s.first] == &l.hole {
+			s.handles[s.first] = nil
+			s.first++
+		}
+	}
+	task, h := l.take(s, s.first, nil)
+	s.first++
+	if s.tasks == 0 {
+		l.unlink(s)
+	}
+	return task, h
+}
+
+// Remove takes the task of h, which must be in the list, out of it.
+func (l *List[T, V]) Remove(h *Handle[T, V]) T {
+	s := h.segment
+	task, _ := l.take(s, h.slot, &l.hole)
+	next := s.next
+	l.tighten(s)
+	if next != nil {
+		l.tighten(next)
+	}
+	return task
+}
+
+// RemoveFunc takes the tasks for which match reports true out of the list and
+// passes each, with its handle, to removed. It asks match about all tasks, in
+// order, before it changes anything.
+func (l *List[T, V]) RemoveFunc(match func(T) bool, removed func(T, *Handle[T, V])) {
+	var matched List[bool, struct{}] // the answers, in the order of the tasks
+	for task := range l.All() {
+		matched.PushBack(0, match(task), nil)
+	}
+	for r := l.top; r != nil; {
+		below := r.below
+		for s := r.head; s != nil; {
+			next := s.next
+			for i := s.first; i < s.end; i++ {
+				if !s.isTask(i, &l.hole) {
+					continue
+				}
+				if is, _ := matched.Pop(); is {
+					removed(l.take(s, i, &l.hole))
+				}
+			}
+			l.tighten(s)
+			s = next
+		}
+		r = below
+	}
+}
+
+// All returns an iterator over the tasks in order.
+// The list must not change while it runs.
+func (l *List[T, V]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for r := l.top; r != nil; r = r.below {
+			for s := r.head; s != nil; s = s.next {
+				for i := s.first; i < s.end; i++ {
+					if s.isTask(i, &l.hole) && !yield(s.slots[i]) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// isTask reports whether a slot from first up to end holds a task.
+func (s *segment[T, V]) isTask(slot int, hole *Handle[T, V]) bool {
+	return s.handles == nil || s.handles[slot] != hole
+}
+
+// put fills a slot.
+func (l *List[T, V]) put(s *segment[T, V], slot int, task T, h *Handle[T, V]) {
+	s.slots[slot] = task
+	s.tasks++
+	l.len++
+	if h != nil {
+		s.setHandle(slot, h)
+		h.segment, h.slot = s, slot
+	}
+}
+
+// take empties a slot, leaving mark for its handle: nil or the address of hole.
+func (l *List[T, V]) take(s *segment[T, V], slot int, mark *Handle[T, V]) (task T, h *Handle[T, V]) {
+	var zero T
+	task, s.slots[slot] = s.slots[slot], zero
+	s.tasks--
+	l.len--
+	if s.handles != nil {
+		h = s.handles[slot]
+	}
+	if h != nil {
+		h.segment = nil
+	}
+	if h != nil || mark != nil {
+		s.setHandle(slot, mark)
+	}
+	return task, h
+}
+
+func (s *segment[T, V]) setHandle(slot int, h *Handle[T, V]) {
+	if s.handles == nil {
+		s.handles = make([]*Handle[T, V], len(s.slots))
+	}
+	s.handles[slot] = h
+}
+
+// maxSlots returns how many tasks a full-sized segment holds: at least one,
+// and no more than their handles fit a segment too.
+func maxSlots[T any]() int {
+	var task T
+	size := max(unsafe.Sizeof(task), unsafe.Sizeof(&task))
+	return max(1, (segmentBytes-allocatorBytes)/int(size))
+}
+
+// newSegment returns an empty segment for r, twice as large as the one beside
+// which it will be, which is nil if it is r's first.
+func (l *List[T, V]) newSegment(r *run[T, V], beside *segment[T, V]) *segment[T, V] {
+	n := minSlots
+	if beside != nil {
+		n = 2 * len(beside.slots)
+	}
+	n = min(n, maxSlots[T]())
+	s := l.spareSegment
+	if s != nil && len(s.slots) >= n {
+		l.spareSegment = nil
+	} else {
+		s = &segment[T, V]{slots: make([]T, n)}
+	}
+	s.run = r
+	return s
+}
+
+// link puts a segment between two neighbors in its run, nil at an end.
+func (l *List[T, V]) link(s, prev, next *segment[T, V]) {
+	s.prev, s.next = prev, next
+	if prev != nil {
+		prev.next = s
+	} else {
+		s.run.head = s
+	}
+	if next != nil {
+		next.prev = s
+	} else {
+		s.run.tail = s
+	}
+}
+
+// unlink takes a segment without tasks out of its run, and the run out of the
+// list if that was its last.
+func (l *List[T, V]) unlink(s *segment[T, V]) {
+	r := s.run
+	if s.prev != nil {
+		s.prev.next = s.next
+	} else {
+		r.head = s.next
+	}
+	if s.next != nil {
+		s.next.prev = s.prev
+	} else {
+		r.tail = s.prev
+	}
+	if r.head == nil {
+		l.removeRun(r)
+	}
+	if l.spareSegment == nil || len(s.slots) > len(l.spareSegment.slots) {
+		if s.handles != nil {
+			clear(s.handles[s.first:s.end]) // of holes
+		}
+		*s = segment[T, V]{slots: s.slots, handles: s.handles}
+		l.spareSegment = s
+	}
+}
+
+// tighten gives back s if it holds no task, or if its tasks and those of the
+// segment before it fill at most half of that one, to which they move then.
+// So a run of which most was removed keeps no more than a few times the
+// segments that it needs.
+func (l *List[T, V]) tighten(s *segment[T, V]) {
+	if s.tasks == 0 {
+		l.unlink(s)
+		return
+	}
+	p := s.prev
+	if p == nil || p.tasks+s.tasks > len(p.slots)/2 {
+		return
+	}
+	end := p.end
+	p.end = 0
+	l.move(p, p, p.first, end)
+	p.first = 0
+	l.move(p, s, s.first, s.end)
+	l.unlink(s)
+}
+
+// move appends the tasks in the slots of a segment from first up to end to p,
+// which may be that segment itself.
+func (l *List[T, V]) move(p, s *segment[T, V], first, end int) {
+	for i := first; i < end; i++ {
+		if s.isTask(i, &l.hole) {
+			task, h := l.take(s, i, nil)
+			l.put(p, p.end, task, h)
+			p.end++
+		} else {
+			s.handles[i] = nil
+		}
+	}
+}

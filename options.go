@@ -1,0 +1,125 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// An Option configures a queue; see [New] and [NewCargo].
+type Option func(*options)
+
+type options struct {
+	parent   context.Context
+	capacity int // 0 if unbounded
+	buffer   int // defaultBuffer if not set
+	interval time.Duration
+	limiter  Limiter
+}
+
+// defaultBuffer stands for a quarter of the concurrency.
+const defaultBuffer = -1
+
+// WithContext makes ctx the parent of the workers' context. When ctx is done
+// the queue is killed as by [Queue.Kill], but the workers' context is canceled
+// with the cause of ctx.
+func WithContext(ctx context.Context) Option {
+	if ctx == nil {
+		panic("queue: nil context")
+	}
+	return func(o *options) { o.parent = ctx }
+}
+
+// WithCapacity lets at most n tasks wait; running tasks do not count. When
+// that many wait, [Queue.Push], [Queue.PushAll] and [Queue.Submit] return
+// [ErrFull], and [Queue.PushWait] and [Queue.Do] wait for room.
+// By default there is no limit. WithCapacity panics if n is below 1.
+func WithCapacity(n int) Option {
+	atLeast(1, n, "capacity")
+	return func(o *options) { o.capacity = n }
+}
+
+// WithBuffer sets how many workers must be free for [Queue.OnUnsaturated]:
+// its hook is called when running workers come down to the concurrency less n.
+// An n of 0 acts as 1, an n above the concurrency as the concurrency. By
+// default it is a quarter of the concurrency, rounded up.
+// WithBuffer panics if n is negative.
+func WithBuffer(n int) Option {
+	atLeast(0, n, "buffer")
+	return func(o *options) { o.buffer = n }
+}
+
+// WithYieldInterval is [Queue.SetYieldInterval] before the first task.
+// It panics if d is negative.
+func WithYieldInterval(d time.Duration) Option {
+	checkInterval(d)
+	return func(o *options) { o.interval = d }
+}
+
+// WithLimiter makes workers wait for l before they take a task, once a task, or
+// once a batch in a cargo queue. WithLimiter panics if l is nil.
+func WithLimiter(l Limiter) Option {
+	if l == nil {
+		panic("queue: nil limiter")
+	}
+	return func(o *options) { o.limiter = l }
+}
+
+// A Limiter limits the rate at which tasks start. Wait blocks until one more
+// may start. Calls are concurrent. The context is done when no task is left for
+// the caller; a Limiter that returns then and takes nothing loses no permission.
+//
+// If Wait returns an error while tasks wait for it, the first of them settles
+// with that error without running.
+//
+// The Limiter of golang.org/x/time/rate is one.
+type Limiter interface {
+	Wait(ctx context.Context) error
+}
+
+// A PushOption says where among the waiting tasks a pushed one goes.
+// The zero value changes nothing.
+type PushOption struct {
+	place
+	prioritized bool // place has a priority to set
+}
+
+// place is where a task goes.
+type place struct {
+	priority int
+	front    bool // before the tasks of its priority
+}
+
+// Priority sets the priority of a task. A higher priority starts first; the
+// default is 0. If it is given more than once, the last one counts.
+func Priority(n int) PushOption {
+	return PushOption{place: place{priority: n}, prioritized: true}
+}
+
+// Front puts a task before those of its own priority that wait already.
+func Front() PushOption {
+	return PushOption{place: place{front: true}}
+}
+
+func placeOf(opts []PushOption) (p place) {
+	for _, o := range opts {
+		if o.prioritized {
+			p.priority = o.priority
+		}
+		p.front = p.front || o.front
+	}
+	return p
+}
+
+// atLeast panics if n is below the least value that makes sense.
+func atLeast(least, n int, what string) {
+	if n < least {
+		panic(fmt.Sprintf("queue: %s %d is below %d", what, n, least))
+	}
+}
+
+func checkInterval(d time.Duration) {
+	if d < 0 {
+		panic(fmt.Sprintf("queue: yield interval %v is negative", d))
+	}
+}

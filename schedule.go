@@ -1,0 +1,125 @@
+package queue
+
+import (
+	"time"
+
+	"github.com/tickqueue/queue/internal/host"
+)
+
+// hasWork reports whether a waiting task may start for which no parked worker
+// is there yet.
+func (q *Queue[T, R]) hasWork() bool {
+	return q.waiting.Len() > q.parked.len && !q.paused && !q.killed
+}
+
+// mayStart reports whether one more worker may start.
+func (q *Queue[T, R]) mayStart() bool {
+	return q.places < q.concurrency && q.hasWork() && q.gate == nil
+}
+
+// startable returns how many tasks could start if workers were free to take
+// them. More than so many need not be parked.
+func (q *Queue[T, R]) startable() int {
+	if q.paused || q.killed {
+		return 0
+	}
+	return min(q.waiting.Len(), max(0, q.concurrency-q.busy.len))
+}
+
+// process is the pass: it clears the flag and starts what may start. It becomes
+// the first worker itself; that one, having taken its task, has another pass
+// scheduled if there is more to do, and so on. So starts are a chain of passes
+// that each hold the lock briefly, and each task is the best of its moment.
+func (q *Queue[T, R]) process() {
+	q.lock()
+	q.isWaitingForProcessing = false
+	if !q.isChained {
+		q.passes++
+	}
+	if !q.mayStart() {
+		q.unlock()
+		return
+	}
+	if q.places == 0 {
+		q.pacer.restart()
+	}
+	q.places++
+	w := q.spare
+	q.spare = nil
+	if w == nil {
+		w = &worker[T, R]{q: q}
+	}
+	if w.take() {
+		w.run()
+	}
+}
+
+// turn gives the host a turn before the parked worker w goes on. It needs the
+// lock, and does not have it while the host has its turn.
+//
+// A native host runs on other threads too, so only w stops. A host that shares
+// its only thread with the program turns when every goroutine is blocked, so
+// there all workers stop at the gate.
+func (q *Queue[T, R]) turn() {
+	gate := q.gate
+	if gate != nil {
+		q.unlock()
+		<-gate
+		q.lock()
+		return
+	}
+	q.yields++
+	gate = make(chan struct{})
+	if host.Single {
+		q.gate = gate
+	}
+	q.pacer.restart()
+	q.unlock()
+	host.Turn(func() {
+		q.lock()
+		q.gate = nil
+		q.pacer.restart()
+		q.unlock()
+		close(gate)
+	})
+	<-gate
+	q.lock()
+}
+
+// A pacer tells when tasks have run back to back for the yield interval. The
+// clock costs more than a small task, so it is read after every so many: one at
+// first, twice as many each time as long as less than a quarter of the interval
+// has passed. The method is that of JavaScriptKit's event loop for Swift.
+type pacer struct {
+	interval time.Duration // 0 if off
+	now      func() time.Time
+	since    time.Time // the start of the drain or the end of the last turn
+	every    int       // so many tasks from one reading of the clock to the next
+	left     int       // until the next reading
+}
+
+const maxPace = 256 // tasks from one reading of the clock to the next
+
+// restart begins a drain, or goes on after a turn.
+func (p *pacer) restart() {
+	if p.interval > 0 {
+		p.since, p.every, p.left = p.now(), 1, 1
+	}
+}
+
+// isDue is called after each task and reports whether the host should have a
+// turn.
+func (p *pacer) isDue() bool {
+	if p.interval == 0 {
+		return false
+	}
+	if p.left--; p.left > 0 {
+		return false
+	}
+	elapsed := p.now().Sub(p.since)
+	if elapsed < p.interval/4 {
+		p.every = min(2*p.every, maxPace)
+	}
+	p.left = p.every
+	return elapsed >= p.interval
+}

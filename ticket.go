@@ -1,0 +1,138 @@
+package queue
+
+import (
+	"context"
+
+	"github.com/tickqueue/queue/internal/runlist"
+)
+
+// A Ticket stands for a task given to [Queue.Submit]. Its methods may be called
+// from any goroutine.
+type Ticket[R any] struct {
+	task submitted // the entry that this ticket is a part of
+
+	// Guarded by the queue's lock until settled is set, or done closed.
+	settled bool
+	done    chan struct{} // nil until somebody asks
+	result  R
+	err     error
+}
+
+// submitted is what a ticket, which knows no T, needs of its entry.
+type submitted interface {
+	lock()
+	unlock()
+	withdraw(err error) bool
+	setPriority(n int) bool
+}
+
+// Wait waits until the task has settled and returns what the worker returned, a
+// [*PanicError], [ErrGoexit], or [ErrDropped] if the task never ran. If ctx is
+// done before, Wait returns its error, and the task goes on.
+func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
+	done := t.wait()
+	if done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			select {
+			case <-done:
+			default:
+				var zero R
+				return zero, ctx.Err()
+			}
+		}
+	}
+	return t.result, t.err
+}
+
+// wait returns nil if the task has settled, else the channel of Done.
+func (t *Ticket[R]) wait() <-chan struct{} {
+	t.task.lock()
+	defer t.task.unlock()
+	if t.settled {
+		return nil
+	}
+	if t.done == nil {
+		t.done = make(chan struct{})
+	}
+	return t.done
+}
+
+// Done returns a channel that is closed when the task has settled.
+func (t *Ticket[R]) Done() <-chan struct{} {
+	t.task.lock()
+	defer t.task.unlock()
+	if t.done == nil {
+		t.done = make(chan struct{})
+		if t.settled {
+			close(t.done)
+		}
+	}
+	return t.done
+}
+
+// Cancel withdraws the task if it has not started: it settles with [ErrDropped]
+// and its room is free at once. It reports whether it did.
+func (t *Ticket[R]) Cancel() bool { return t.task.withdraw(ErrDropped) }
+
+// SetPriority moves the task to the tail of priority n, also if it has that
+// priority already. It reports whether the task was still waiting.
+func (t *Ticket[R]) SetPriority(n int) bool { return t.task.setPriority(n) }
+
+// An entry is what the queue keeps of a task about whose end somebody wants to
+// know. It is one allocation together with its ticket.
+type entry[T, R any] struct {
+	Ticket[R]
+	q      *Queue[T, R]
+	ctx    context.Context // of Do; nil if it has none
+	handle runlist.Handle[T, *entry[T, R]]
+}
+
+func newEntry[T, R any](q *Queue[T, R]) *entry[T, R] {
+	e := &entry[T, R]{q: q}
+	e.task = e
+	e.handle.Value = e
+	return e
+}
+
+func entryOf[T, R any](h *runlist.Handle[T, *entry[T, R]]) *entry[T, R] {
+	if h == nil {
+		return nil
+	}
+	return h.Value
+}
+
+func (e *entry[T, R]) lock()   { e.q.lock() }
+func (e *entry[T, R]) unlock() { e.q.unlock() }
+
+// settle gives the task its end. It needs the lock.
+func (e *entry[T, R]) settle(result R, err error) {
+	e.settled, e.result, e.err = true, result, err
+	if e.done != nil {
+		close(e.done)
+	}
+}
+
+func (e *entry[T, R]) withdraw(err error) bool {
+	q := e.q
+	q.lock()
+	defer q.unlock()
+	if !e.handle.Held() {
+		return false
+	}
+	q.waiting.Remove(&e.handle)
+	q.drop(e, err)
+	return true
+}
+
+func (e *entry[T, R]) setPriority(n int) bool {
+	q := e.q
+	q.lock()
+	defer q.unlock()
+	if !e.handle.Held() {
+		return false
+	}
+	q.waiting.PushBack(n, q.waiting.Remove(&e.handle), &e.handle)
+	return true
+}

@@ -1,0 +1,334 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+)
+
+// A PanicError is what a task settles with whose worker panicked.
+type PanicError struct {
+	Value any    // of the panic
+	Stack []byte // of the panicking goroutine, as by debug.Stack
+}
+
+// Error names the value of the panic.
+func (e *PanicError) Error() string { return fmt.Sprintf("queue: worker panicked: %v", e.Value) }
+
+// Unwrap returns the value of the panic if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// A stage is what a worker does. User code may panic or end its goroutine, so
+// the stage says where to go on.
+type stage int
+
+const (
+	taking    stage = iota // settle what was taken and take more, or leave
+	limiting               // wait for the limiter
+	limited                // the limiter has answered
+	calling                // call the worker function
+	reporting              // tell OnError
+)
+
+// A worker runs one task, or batch, after another. Its goroutine owns it, but
+// for what says that it needs the lock.
+type worker[T, R any] struct {
+	q     *Queue[T, R]
+	stage stage
+
+	taken    []taken[T, R] // the tasks it runs; changes under the lock only
+	result   R             // of the tasks
+	err      error         // of the tasks, or of the limiter
+	reported int           // tasks whose error OnError was told
+
+	prev, next *worker[T, R]   // in busy or parked; needs the lock
+	isStraight bool            // went from one task straight to the next; needs the lock
+	isRecalled bool            // lost its place while it was parked; needs the lock
+	limit      context.Context // for the limiter while w waits for it
+	stopLimit  context.CancelFunc
+}
+
+// taken is a task that has left the waiting ones.
+type taken[T, R any] struct {
+	task  T
+	entry *entry[T, R] // nil if nobody has a ticket
+}
+
+// run is the life of a worker that has a place.
+func (w *worker[T, R]) run() {
+	for !w.serve() {
+	}
+}
+
+// serve goes through the stages and reports whether w has left. It reports
+// false when the worker function panicked and somebody can learn of it.
+// If user code ends the goroutine, another goes on in its stead.
+func (w *worker[T, R]) serve() (left bool) {
+	defer func() {
+		if !left {
+			w.rescue(recover())
+		}
+	}()
+	for {
+		switch w.stage {
+		case taking:
+			w.q.lock()
+			if len(w.taken) > 0 {
+				w.settle()
+			}
+			if !w.take() {
+				return true
+			}
+		case limiting:
+			w.err = w.q.limiter.Wait(w.limit)
+			w.stage = limited
+		case limited:
+			w.q.lock()
+			if !w.takeLimited() {
+				return true
+			}
+		case calling:
+			w.call()
+			w.stage = reporting
+		case reporting:
+			if w.err != nil {
+				w.report()
+			}
+			w.stage = taking
+		}
+	}
+}
+
+// rescue sees to it that a panic or, if v is nil, runtime.Goexit in user code
+// costs neither the task its end nor the queue a place.
+func (w *worker[T, R]) rescue(v any) {
+	switch {
+	case v != nil && (w.stage != calling || !w.isHeard()):
+		panic(v) // nobody can learn of it, or it is a hook's
+	case v != nil:
+		w.err = &PanicError{Value: v, Stack: debug.Stack()}
+		w.stage = reporting
+		return
+	case w.stage == calling:
+		w.err = ErrGoexit
+		w.stage = reporting
+	case w.stage == limiting:
+		w.err = ErrGoexit
+		w.stage = limited
+	}
+	go w.run()
+}
+
+// isHeard reports whether somebody can learn of an error of the running tasks.
+func (w *worker[T, R]) isHeard() bool {
+	for _, t := range w.taken {
+		if t.entry != nil {
+			return true
+		}
+	}
+	w.q.lock()
+	defer w.q.unlock()
+	return w.q.events.onError != nil
+}
+
+// settle ends the tasks that w has run. It needs the lock.
+func (w *worker[T, R]) settle() {
+	q, n := w.q, len(w.taken)
+	for i := range w.taken {
+		if e := w.taken[i].entry; e != nil {
+			e.settle(w.result, w.err)
+		}
+	}
+	if w.err == nil {
+		q.succeeded += uint64(n)
+	} else {
+		q.failed += uint64(n)
+	}
+	q.running -= n
+	q.busy.remove(w)
+	w.isStraight = q.limiter == nil
+	var zero R
+	clear(w.taken)
+	w.taken, w.result, w.err, w.reported = w.taken[:0], zero, nil, 0
+}
+
+// take lets w, which has a place and no tasks, take some, at the limiter's
+// leave if there is one, or leave. It reports whether w stays. It needs the
+// lock, and unlocks.
+func (w *worker[T, R]) take() bool {
+	q := w.q
+	due := w.isStraight
+	for q.hasWork() && q.places <= q.concurrency {
+		switch {
+		case q.gate != nil || due && q.pacer.isDue():
+			due = false
+			q.parked.add(w)
+			q.turn()
+			if w.isRecalled {
+				q.unlock()
+				return false
+			}
+			q.parked.remove(w)
+		case q.limiter != nil:
+			q.parked.add(w)
+			w.limit, w.stopLimit = context.WithCancel(q.ctx)
+			w.stage = limiting
+			q.unlock()
+			return true
+		case w.claim():
+			q.unlockAnd(true)
+			return true
+		}
+	}
+	q.leave(w)
+	q.unlock()
+	return false
+}
+
+// takeLimited is take after the limiter has answered.
+func (w *worker[T, R]) takeLimited() bool {
+	q := w.q
+	w.stopLimit()
+	if w.isRecalled {
+		q.unlock()
+		return false
+	}
+	q.parked.remove(w)
+	w.limit, w.stopLimit = nil, nil
+	if w.err != nil {
+		task, h := q.waiting.Pop()
+		w.begin(task, entryOf(h))
+		q.busy.add(w)
+		w.stage = reporting
+	} else if !w.claim() {
+		return w.take()
+	}
+	q.unlockAnd(true)
+	return true
+}
+
+// claim takes the best waiting tasks and reports false if there are none,
+// because those that seemed to wait had contexts that are done. It needs the lock.
+func (w *worker[T, R]) claim() bool {
+	q := w.q
+	for q.waiting.Len() > 0 && len(w.taken) < q.payload {
+		task, h := q.waiting.Pop()
+		e := entryOf(h)
+		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
+			q.drop(e, e.ctx.Err())
+			continue
+		}
+		w.begin(task, e)
+	}
+	if len(w.taken) == 0 {
+		return false
+	}
+	q.busy.add(w)
+	if q.waiting.Len() == 0 {
+		q.emit(empty)
+	}
+	if !w.isStraight {
+		q.checkSaturated()
+	}
+	w.stage = calling
+	return true
+}
+
+// begin counts a task as running. It needs the lock.
+func (w *worker[T, R]) begin(task T, e *entry[T, R]) {
+	w.taken = append(w.taken, taken[T, R]{task, e})
+	w.q.running++
+}
+
+// leave gives up the place of w. It needs the lock.
+func (q *Queue[T, R]) leave(w *worker[T, R]) {
+	q.places--
+	q.checkUnsaturated()
+	if q.payload == 1 {
+		w.isStraight = false
+		q.spare = w
+	}
+}
+
+// recall takes the place of a parked worker, for whom no task is left.
+// It needs the lock.
+func (q *Queue[T, R]) recall(w *worker[T, R]) {
+	q.parked.remove(w)
+	w.isRecalled = true
+	if w.stopLimit != nil {
+		w.stopLimit()
+	}
+	q.places--
+	q.checkUnsaturated()
+}
+
+// call calls the worker function.
+func (w *worker[T, R]) call() {
+	q := w.q
+	if q.many != nil {
+		batch := make([]T, len(w.taken))
+		for i := range batch {
+			batch[i] = w.taken[i].task
+		}
+		w.result, w.err = q.many(q.ctx, batch)
+		return
+	}
+	t := &w.taken[0]
+	if t.entry == nil || t.entry.ctx == nil {
+		w.result, w.err = q.one(q.ctx, t.task)
+		return
+	}
+	ctx, release := q.join(t.entry.ctx)
+	defer release()
+	w.result, w.err = q.one(ctx, t.task)
+}
+
+// report tells OnError of the error of the tasks that w has run.
+func (w *worker[T, R]) report() {
+	q := w.q
+	for w.reported < len(w.taken) {
+		task := w.taken[w.reported].task
+		w.reported++
+		q.lock()
+		hook := q.events.onError
+		q.unlock()
+		if hook != nil {
+			hook(task, w.err)
+		}
+	}
+}
+
+// A workerList is a list of workers in the order in which they were added.
+type workerList[T, R any] struct {
+	head, tail *worker[T, R]
+	len        int
+}
+
+func (l *workerList[T, R]) add(w *worker[T, R]) {
+	w.prev, w.next = l.tail, nil
+	if l.tail != nil {
+		l.tail.next = w
+	} else {
+		l.head = w
+	}
+	l.tail = w
+	l.len++
+}
+
+func (l *workerList[T, R]) remove(w *worker[T, R]) {
+	if w.prev != nil {
+		w.prev.next = w.next
+	} else {
+		l.head = w.next
+	}
+	if w.next != nil {
+		w.next.prev = w.prev
+	} else {
+		l.tail = w.prev
+	}
+	w.prev, w.next = nil, nil
+	l.len--
+}
