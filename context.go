@@ -30,10 +30,10 @@ func (q *Queue[T, R]) setContext(parent context.Context) {
 	runtime.AddCleanup(q, func(stop func() bool) { stop() }, stop)
 }
 
-// checkParent kills the queue as soon as its parent is done: it is called first
+// checkParent kills the queue once its parent, if it has one, is done. It comes first
 // thing under the lock, so nothing can happen to the queue in between.
 func (q *Queue[T, R]) checkParent() {
-	if q.parent != nil && !q.killed && q.parent.Err() != nil {
+	if !q.killed && q.parent.Err() != nil {
 		q.kill()
 	}
 }

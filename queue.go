@@ -157,12 +157,14 @@ func newQueue[T, R any](concurrency, payload int, opts []Option) *Queue[T, R] {
 func (q *Queue[T, R]) lock() {
 	for range 10 {
 		if q.mu.TryLock() {
-			q.checkParent()
-			return
+			goto locked
 		}
 	}
 	q.mu.Lock()
-	q.checkParent()
+locked:
+	if q.parent != nil {
+		q.checkParent()
+	}
 }
 
 // unlock draws the consequences of what was changed under the lock, in this
@@ -497,6 +499,10 @@ func (q *Queue[T, R]) Wait(ctx context.Context) error {
 	}
 	idle := q.idle
 	q.unlock()
+	if ctx.Done() == nil { // a receive costs half a select
+		<-idle
+		return nil
+	}
 	select {
 	case <-idle:
 		return nil
@@ -607,8 +613,8 @@ func (q *Queue[T, R]) Working() iter.Seq[T] {
 		q.lock()
 		tasks := make([]T, 0, q.running)
 		for w := q.busy.head; w != nil; w = w.next {
-			for _, t := range w.taken {
-				tasks = append(tasks, t.task)
+			for i := range w.n {
+				tasks = append(tasks, w.task(i).task)
 			}
 		}
 		q.unlock()

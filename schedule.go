@@ -110,9 +110,10 @@ func (p *pacer) restart() {
 // isDue is called after each task and reports whether the host should have a
 // turn.
 func (p *pacer) isDue() bool {
-	if p.interval == 0 {
-		return false
-	}
+	return p.interval > 0 && p.tick()
+}
+
+func (p *pacer) tick() bool {
 	if p.left--; p.left > 0 {
 		return false
 	}

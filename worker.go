@@ -39,12 +39,15 @@ type worker[T, R any] struct {
 	q     *Queue[T, R]
 	stage stage
 
-	taken    []taken[T, R] // the tasks it runs; changes under the lock only
+	n        int           // how many tasks it runs; as the two below, changes under the lock only
+	first    taken[T, R]   // the first of them
+	rest     []taken[T, R] // the others, in a cargo queue
 	result   R             // of the tasks
 	err      error         // of the tasks, or of the limiter
 	reported int           // tasks whose error OnError was told
 
 	prev, next *worker[T, R]   // in busy or parked; needs the lock
+	isBusy     bool            // in busy; needs the lock
 	isStraight bool            // went from one task straight to the next; needs the lock
 	isRecalled bool            // lost its place while it was parked; needs the lock
 	limit      context.Context // for the limiter while w waits for it
@@ -76,7 +79,7 @@ func (w *worker[T, R]) serve() (left bool) {
 		switch w.stage {
 		case taking:
 			w.q.lock()
-			if len(w.taken) > 0 {
+			if w.n > 0 {
 				w.settle()
 			}
 			if !w.take() {
@@ -124,8 +127,8 @@ func (w *worker[T, R]) rescue(v any) {
 
 // isHeard reports whether somebody can learn of an error of the running tasks.
 func (w *worker[T, R]) isHeard() bool {
-	for _, t := range w.taken {
-		if t.entry != nil {
+	for i := range w.n {
+		if w.task(i).entry != nil {
 			return true
 		}
 	}
@@ -134,25 +137,35 @@ func (w *worker[T, R]) isHeard() bool {
 	return w.q.events.onError != nil
 }
 
+// task returns a task that w runs.
+func (w *worker[T, R]) task(i int) *taken[T, R] {
+	if i == 0 {
+		return &w.first
+	}
+	return &w.rest[i-1]
+}
+
 // settle ends the tasks that w has run. It needs the lock.
 func (w *worker[T, R]) settle() {
-	q, n := w.q, len(w.taken)
-	for i := range w.taken {
-		if e := w.taken[i].entry; e != nil {
-			e.settle(w.result, w.err)
+	q := w.q
+	for i := range w.n {
+		t := w.task(i)
+		if t.entry != nil {
+			t.entry.settle(w.result, w.err)
 		}
+		*t = taken[T, R]{}
 	}
 	if w.err == nil {
-		q.succeeded += uint64(n)
+		q.succeeded += uint64(w.n)
 	} else {
-		q.failed += uint64(n)
+		q.failed += uint64(w.n)
+		w.err, w.reported = nil, 0
 	}
-	q.running -= n
-	q.busy.remove(w)
+	q.running -= w.n
+	w.n, w.rest = 0, w.rest[:0]
 	w.isStraight = q.limiter == nil
 	var zero R
-	clear(w.taken)
-	w.taken, w.result, w.err, w.reported = w.taken[:0], zero, nil, 0
+	w.result = zero
 }
 
 // take lets w, which has a place and no tasks, take some, at the limiter's
@@ -165,7 +178,7 @@ func (w *worker[T, R]) take() bool {
 		switch {
 		case q.gate != nil || due && q.pacer.isDue():
 			due = false
-			q.parked.add(w)
+			w.park()
 			q.turn()
 			if w.isRecalled {
 				q.unlock()
@@ -173,7 +186,7 @@ func (w *worker[T, R]) take() bool {
 			}
 			q.parked.remove(w)
 		case q.limiter != nil:
-			q.parked.add(w)
+			w.park()
 			w.limit, w.stopLimit = context.WithCancel(q.ctx)
 			w.stage = limiting
 			q.unlock()
@@ -183,7 +196,7 @@ func (w *worker[T, R]) take() bool {
 			return true
 		}
 	}
-	q.leave(w)
+	w.leave()
 	q.unlock()
 	return false
 }
@@ -201,7 +214,7 @@ func (w *worker[T, R]) takeLimited() bool {
 	if w.err != nil {
 		task, h := q.waiting.Pop()
 		w.begin(task, entryOf(h))
-		q.busy.add(w)
+		w.work()
 		w.stage = reporting
 	} else if !w.claim() {
 		return w.take()
@@ -214,7 +227,7 @@ func (w *worker[T, R]) takeLimited() bool {
 // because those that seemed to wait had contexts that are done. It needs the lock.
 func (w *worker[T, R]) claim() bool {
 	q := w.q
-	for q.waiting.Len() > 0 && len(w.taken) < q.payload {
+	for q.waiting.Len() > 0 && w.n < q.payload {
 		task, h := q.waiting.Pop()
 		e := entryOf(h)
 		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
@@ -223,10 +236,10 @@ func (w *worker[T, R]) claim() bool {
 		}
 		w.begin(task, e)
 	}
-	if len(w.taken) == 0 {
+	if w.n == 0 {
 		return false
 	}
-	q.busy.add(w)
+	w.work()
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
 	}
@@ -239,17 +252,52 @@ func (w *worker[T, R]) claim() bool {
 
 // begin counts a task as running. It needs the lock.
 func (w *worker[T, R]) begin(task T, e *entry[T, R]) {
-	w.taken = append(w.taken, taken[T, R]{task, e})
+	if w.n == 0 {
+		w.first = taken[T, R]{task, e}
+	} else {
+		w.rest = append(w.rest, taken[T, R]{task, e})
+	}
+	w.n++
 	w.q.running++
 }
 
+// work makes w the last of the busy workers. It needs the lock.
+func (w *worker[T, R]) work() {
+	busy := &w.q.busy
+	if busy.tail == w {
+		return
+	}
+	if w.isBusy {
+		busy.remove(w)
+	}
+	busy.add(w)
+	w.isBusy = true
+}
+
+// park makes w, which has a place and no tasks, one of the parked workers.
+// It needs the lock.
+func (w *worker[T, R]) park() {
+	w.pause()
+	w.q.parked.add(w)
+}
+
 // leave gives up the place of w. It needs the lock.
-func (q *Queue[T, R]) leave(w *worker[T, R]) {
+func (w *worker[T, R]) leave() {
+	q := w.q
+	w.pause()
 	q.places--
 	q.checkUnsaturated()
 	if q.payload == 1 {
 		w.isStraight = false
 		q.spare = w
+	}
+}
+
+// pause takes w off the busy workers. It needs the lock.
+func (w *worker[T, R]) pause() {
+	if w.isBusy {
+		w.q.busy.remove(w)
+		w.isBusy = false
 	}
 }
 
@@ -269,28 +317,32 @@ func (q *Queue[T, R]) recall(w *worker[T, R]) {
 func (w *worker[T, R]) call() {
 	q := w.q
 	if q.many != nil {
-		batch := make([]T, len(w.taken))
+		batch := make([]T, w.n)
 		for i := range batch {
-			batch[i] = w.taken[i].task
+			batch[i] = w.task(i).task
 		}
 		w.result, w.err = q.many(q.ctx, batch)
 		return
 	}
-	t := &w.taken[0]
-	if t.entry == nil || t.entry.ctx == nil {
-		w.result, w.err = q.one(q.ctx, t.task)
+	if e := w.first.entry; e != nil && e.ctx != nil {
+		w.callJoined(e.ctx)
 		return
 	}
-	ctx, release := q.join(t.entry.ctx)
+	w.result, w.err = q.one(q.ctx, w.first.task)
+}
+
+// callJoined is call with the context of Do.
+func (w *worker[T, R]) callJoined(do context.Context) {
+	ctx, release := w.q.join(do)
 	defer release()
-	w.result, w.err = q.one(ctx, t.task)
+	w.result, w.err = w.q.one(ctx, w.first.task)
 }
 
 // report tells OnError of the error of the tasks that w has run.
 func (w *worker[T, R]) report() {
 	q := w.q
-	for w.reported < len(w.taken) {
-		task := w.taken[w.reported].task
+	for w.reported < w.n {
+		task := w.task(w.reported).task
 		w.reported++
 		q.lock()
 		hook := q.events.onError

@@ -17,6 +17,10 @@ type run[T, V any] struct {
 // runFor returns the run of a priority, a new one if there is none, and makes
 // it the run last pushed to.
 func (l *List[T, V]) runFor(priority int) *run[T, V] {
+	if l.len == 0 && l.top != nil {
+		l.top.priority, l.last = priority, l.top
+		return l.top
+	}
 	r, above, below := l.find(priority)
 	if r == nil {
 		r = l.insertRun(priority, above, below)

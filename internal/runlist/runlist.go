@@ -31,7 +31,7 @@ const (
 type List[T, V any] struct {
 	len  int
 	root *run[T, V] // of the treap
-	top  *run[T, V] // highest priority
+	top  *run[T, V] // highest priority; an empty list keeps one run, to be relabelled
 	last *run[T, V] // last pushed to; nil if that run is gone
 
 	spareRun     *run[T, V]     // the run last emptied, to be relabelled by the next new one
@@ -55,7 +55,7 @@ type segment[T, V any] struct {
 	run        *run[T, V]
 	prev, next *segment[T, V]
 	first, end int
-	tasks      int // slots that hold a task; a linked segment holds at least one
+	tasks      int // slots that hold a task: at least one, but in an empty list
 	slots      []T
 	handles    []*Handle[T, V] // of the slots; nil until one has a handle or is a hole
 }
@@ -90,10 +90,12 @@ func (l *List[T, V]) PushBack(priority int, task T, h *Handle[T, V]) {
 func (l *List[T, V]) PushFront(priority int, task T, h *Handle[T, V]) {
 	r := l.runFor(priority)
 	s := r.head
-	if s == nil || s.first == 0 {
+	if s == nil || s.first == 0 && s.tasks > 0 {
 		s = l.newSegment(r, s)
-		s.first, s.end = len(s.slots), len(s.slots)
 		l.link(s, nil, r.head)
+	}
+	if s.tasks == 0 {
+		s.first, s.end = len(s.slots), len(s.slots)
 	}
 	s.first--
 	l.put(s, s.first, task, h)
@@ -255,9 +257,15 @@ func (l *List[T, V]) link(s, prev, next *segment[T, V]) {
 }
 
 // unlink takes a segment without tasks out of its run, and the run out of the
-// list if that was its last.
+// list if that was its last. The last run of all stays with its last segment,
+// so that a list that is empty every other moment is not built anew each time.
 func (l *List[T, V]) unlink(s *segment[T, V]) {
 	r := s.run
+	if l.len == 0 {
+		s.clear()
+		l.spareRun, l.spareSegment = nil, nil
+		return
+	}
 	if s.prev != nil {
 		s.prev.next = s.next
 	} else {
@@ -272,12 +280,18 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 		l.removeRun(r)
 	}
 	if l.spareSegment == nil || len(s.slots) > len(l.spareSegment.slots) {
-		if s.handles != nil {
-			clear(s.handles[s.first:s.end]) // of holes
-		}
-		*s = segment[T, V]{slots: s.slots, handles: s.handles}
+		s.clear()
+		s.run, s.prev, s.next = nil, nil, nil
 		l.spareSegment = s
 	}
+}
+
+// clear makes a segment without tasks start over at its first slot.
+func (s *segment[T, V]) clear() {
+	if s.handles != nil {
+		clear(s.handles[s.first:s.end]) // of holes
+	}
+	s.first, s.end = 0, 0
 }
 
 // tighten gives back s if it holds no task, or if its tasks and those of the

@@ -1,0 +1,308 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A job is what one process does. Node's processes get the same.
+type job struct {
+	Workload, Subject string
+	N, C              int
+	Spin              int // turns of spin a task, where it works
+}
+
+// A sample is one measured figure; Allocs and Bytes are per task.
+type sample struct{ Value, Allocs, Bytes float64 }
+
+// A measured holds a sample for each metric of the workload, and the latencies
+// by powers of two of a nanosecond where it takes them.
+type measured struct {
+	Samples map[string]sample
+	Counts  []int `json:",omitempty"`
+}
+
+type workload struct {
+	name     string
+	n, quick int // tasks
+	c        int
+	spin     time.Duration // work a task
+	// Metrics are named workload/metric; where there is but one it is named as
+	// the workload and its key is empty.
+	metrics []metric
+	run     func(p pool, j job) measured
+	fits    func(s subject) bool // nil if all do
+	node    bool                 // bench.mjs has it too
+}
+
+type metric struct{ key, unit string }
+
+func (w workload) metric(m metric) string {
+	if m.key == "" {
+		return w.name
+	}
+	return w.name + "/" + m.key
+}
+
+var perTask = []metric{{"", "ns/task"}}
+
+var workloads = []workload{
+	{name: "burst/c=1", n: 1_000_000, quick: 200_000, c: 1, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=8", n: 1_000_000, quick: 200_000, c: 8, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=64", n: 1_000_000, quick: 200_000, c: 64, metrics: perTask, run: burst, node: true},
+	{name: "producers=4/c=8", n: 1_000_000, quick: 100_000, c: 8, metrics: perTask, run: producers},
+	{name: "push-wait/c=1", n: 200_000, quick: 50_000, c: 1, metrics: perTask, run: pushWait, node: true},
+	{name: "results/c=8", n: 500_000, quick: 50_000, c: 8, metrics: perTask, run: results, node: true},
+	{name: "priorities=3/c=1", n: 1_000_000, quick: 200_000, c: 1, metrics: perTask, run: priorities, node: true,
+		fits: func(s subject) bool { return s.name == "queue" || s.name == "heap" || s.kind == inNode && s.name != "fastq" }},
+	{name: "work=1us/c=8", n: 200_000, quick: 20_000, c: 8, spin: time.Microsecond, metrics: perTask, run: burst},
+	{name: "work=10us/c=8", n: 40_000, quick: 4_000, c: 8, spin: 10 * time.Microsecond, metrics: perTask, run: burst},
+	{name: "work=100us/c=8", n: 4_000, quick: 400, c: 8, spin: 100 * time.Microsecond, metrics: perTask, run: burst},
+	{name: "backlog", n: 1_000_000, quick: 1_000_000, c: 1, run: backlog, node: true,
+		metrics: []metric{{"time", "ns/task"}, {"held", "bytes"}, {"kept", "bytes"}},
+		fits:    func(s subject) bool { return !s.bounded }},
+	{name: "latency", n: 50_000, quick: 5_000, c: 8, run: latency,
+		metrics: []metric{{"p50", "ns"}, {"p90", "ns"}, {"p99", "ns"}, {"max", "ns"}}},
+	{name: "idle", n: 10_000, quick: 10_000, c: 8, run: idle, metrics: []metric{{"", "goroutines"}}},
+}
+
+// do is what a process of one subject in Go does.
+func do(j job) (measured, error) {
+	w := slices.IndexFunc(workloads, func(w workload) bool { return w.name == j.Workload })
+	s := slices.IndexFunc(subjects, func(s subject) bool { return s.name == j.Subject })
+	if w < 0 || s < 0 {
+		return measured{}, fmt.Errorf("no workload %q or no subject %q", j.Workload, j.Subject)
+	}
+	run, open := workloads[w].run, subjects[s].open
+	if j.Workload != "idle" && j.Workload != "backlog" {
+		// Warm up threads and code, not the pool that is measured.
+		warm := j
+		warm.N = max(1, j.N/20)
+		run(open(j.C), warm)
+	}
+	return run(open(j.C), j), nil
+}
+
+// timed runs f and charges what it took to n tasks.
+func timed(n int, f func()) sample {
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	start := time.Now()
+	f()
+	took := time.Since(start)
+	runtime.ReadMemStats(&after)
+	per := func(x uint64) float64 { return math.Round(1000*float64(x)/float64(n)) / 1000 }
+	return sample{float64(took.Nanoseconds()) / float64(n), per(after.Mallocs - before.Mallocs), per(after.TotalAlloc - before.TotalAlloc)}
+}
+
+func one(s sample) measured { return measured{Samples: map[string]sample{"": s}} }
+
+// spin works for so many turns; sink keeps the compiler from seeing through it.
+func spin(turns int) {
+	x := uint64(turns) | 1
+	for range turns {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	if x == 0 {
+		sink.Add(1)
+	}
+}
+
+var sink atomic.Int64
+
+// calibrate returns the turns of spin that take a microsecond. The fastest of
+// many tries is the one that nobody disturbed.
+func calibrate() float64 {
+	const turns = 100_000
+	best := time.Duration(math.MaxInt64)
+	for range 20 {
+		start := time.Now()
+		spin(turns)
+		best = min(best, time.Since(start))
+	}
+	return turns / (float64(best.Nanoseconds()) / 1000)
+}
+
+// task is one task for all, so that a push costs what the subject makes of it
+// and no closure of ours.
+func task(j job) func() {
+	if j.Spin == 0 {
+		return func() {}
+	}
+	return func() { spin(j.Spin) }
+}
+
+func burst(p pool, j job) measured {
+	f := task(j)
+	return one(timed(j.N, func() {
+		for range j.N {
+			p.push(f)
+		}
+		p.finish()
+	}))
+}
+
+func producers(p pool, j job) measured {
+	const number = 4
+	f := task(j)
+	return one(timed(j.N, func() {
+		var wg sync.WaitGroup
+		for range number {
+			wg.Go(func() {
+				for range j.N / number {
+					p.push(f)
+				}
+			})
+		}
+		wg.Wait()
+		p.finish()
+	}))
+}
+
+// pushWait learns of each task's end from the task itself, which every subject
+// can do.
+func pushWait(p pool, j job) measured {
+	ran := make(chan struct{}, 1)
+	f := func() { ran <- struct{}{} }
+	s := timed(j.N, func() {
+		for range j.N {
+			p.push(f)
+			<-ran
+		}
+	})
+	p.finish()
+	return one(s)
+}
+
+func results(p pool, j job) measured {
+	var sum int
+	s := timed(j.N, func() {
+		if r, ok := p.(resulter); ok {
+			sum = r.results(j.N)
+			return
+		}
+		all := make([]int, j.N)
+		for i := range all {
+			p.push(func() { all[i] = i })
+		}
+		p.finish()
+		for _, i := range all {
+			sum += i
+		}
+	})
+	if sum != j.N*(j.N-1)/2 {
+		panic(fmt.Sprintf("%s: results are missing", j.Subject))
+	}
+	return one(s)
+}
+
+func priorities(p pool, j job) measured {
+	f := task(j)
+	by := p.(prioritizer)
+	return one(timed(j.N, func() {
+		for i := range j.N {
+			by.pushPriority(f, i%3)
+		}
+		p.finish()
+	}))
+}
+
+func live() float64 {
+	var m runtime.MemStats
+	// Twice, as what a sync.Pool holds outlives one collection.
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc)
+}
+
+// backlog lets the tasks pile up behind one that does not end, and looks at the
+// heap before, while all wait, and when all have run and the pool is still there.
+func backlog(p pool, j job) measured {
+	gate, opened := make(chan struct{}), make(chan struct{})
+	p.push(func() { close(opened); <-gate })
+	<-opened
+	var ran atomic.Int64
+	done := make(chan struct{})
+	f := func() {
+		if ran.Add(1) == int64(j.N) {
+			close(done)
+		}
+	}
+	base := live()
+	var held float64
+	push := timed(j.N, func() {
+		for range j.N {
+			p.push(f)
+		}
+	})
+	held = live() - base
+	drain := timed(j.N, func() {
+		close(gate)
+		<-done
+	})
+	kept := live() - base
+	p.finish()
+	push.Value += drain.Value
+	push.Allocs += drain.Allocs
+	push.Bytes += drain.Bytes
+	return measured{Samples: map[string]sample{"time": push, "held": {Value: held}, "kept": {Value: max(0, kept)}}}
+}
+
+// pace is the time between two pushes of a steady load that leaves the workers
+// idle for most of it.
+const pace = 20 * time.Microsecond
+
+func latency(p pool, j job) measured {
+	base := time.Now()
+	delays := make([]time.Duration, j.N)
+	for i := range delays {
+		due := time.Duration(i) * pace
+		for time.Since(base) < due {
+			runtime.Gosched() // sleeping is coarser than the pace
+		}
+		pushed := time.Since(base)
+		p.push(func() { delays[i] = time.Since(base) - pushed })
+	}
+	p.finish()
+	m := measured{Samples: map[string]sample{}, Counts: make([]int, 64)}
+	for _, d := range delays {
+		m.Counts[bits.Len64(uint64(d))]++
+	}
+	slices.Sort(delays)
+	for key, quantile := range map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1} {
+		i := int(math.Ceil(quantile*float64(len(delays)))) - 1
+		m.Samples[key] = sample{Value: float64(max(1, delays[i].Nanoseconds()))}
+	}
+	return m
+}
+
+// idle counts the goroutines that a pool without work holds on to. Those that a
+// package starts when it is imported are not among them.
+func idle(p pool, j job) measured {
+	var wg sync.WaitGroup
+	for range j.N {
+		wg.Add(1)
+		p.push(wg.Done)
+	}
+	wg.Wait()
+	// Long enough for goroutines that are on their way out, shorter than any
+	// pool's idle timeout.
+	time.Sleep(50 * time.Millisecond)
+	n := runtime.NumGoroutine() - baseline
+	p.finish()
+	return one(sample{Value: float64(n)})
+}
+
+// baseline counts what runs before any pool is opened: main, and what the
+// peers' packages start on their own.
+var baseline = runtime.NumGoroutine()
