@@ -74,7 +74,13 @@ func (q *Queue[T, R]) setHook(e event, f func()) {
 // emit has the hook of an event called. Where no hook is set, that is nothing,
 // unless earlier calls are still to come: meanwhile one may be set.
 func (q *Queue[T, R]) emit(e event) {
-	if q.killed || q.events.hooks[e] == nil && !q.events.isDeliver {
+	if q.events.hooks[e] != nil || q.events.isDeliver {
+		q.enqueue(e)
+	}
+}
+
+func (q *Queue[T, R]) enqueue(e event) {
+	if q.killed {
 		return
 	}
 	q.events.pending.PushBack(0, e, nil)
@@ -122,25 +128,19 @@ func (q *Queue[T, R]) undelivered(yield func(func()) bool) {
 	}
 }
 
-// checkSaturated is called when a free worker has taken a task.
-func (q *Queue[T, R]) checkSaturated() {
-	if !q.events.saturated && q.busy.len == q.concurrency {
-		q.events.saturated = true
-		q.emit(saturated)
-	}
-}
-
 // checkUnsaturated is called when there are fewer places taken, or more to take.
 func (q *Queue[T, R]) checkUnsaturated() {
-	if !q.events.saturated {
-		return
-	}
-	buffer := q.buffer
-	if buffer == defaultBuffer {
-		buffer = q.concurrency/4 + min(q.concurrency%4, 1)
-	}
-	if q.places <= q.concurrency-min(max(buffer, 1), q.concurrency) {
+	if q.events.saturated && q.places <= q.low {
 		q.events.saturated = false
 		q.emit(unsaturated)
 	}
+}
+
+// setConcurrency sets the concurrency and what follows from it.
+func (q *Queue[T, R]) setConcurrency(n int) {
+	buffer := q.buffer
+	if buffer == defaultBuffer {
+		buffer = n/4 + min(n%4, 1)
+	}
+	q.concurrency, q.low = n, n-min(max(buffer, 1), n)
 }

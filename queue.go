@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tickqueue/queue/internal/host"
 	"github.com/tickqueue/queue/internal/runlist"
 )
 
@@ -56,6 +57,7 @@ type Queue[T, R any] struct {
 	mu sync.Mutex // guards everything below; see lock and unlock
 
 	concurrency int
+	low         int // as many places taken, or fewer, are Unsaturated
 	paused      bool
 	closed      bool // pushes are refused
 	killed      bool // nothing starts any more and the state hooks are silent; implies closed
@@ -75,6 +77,7 @@ type Queue[T, R any] struct {
 	spare  *worker[T, R]    // the last one that left
 
 	pacer pacer
+	host  host.Host
 	gate  chan struct{} // if non-nil, workers stop here until the host has had its turn
 
 	active bool          // tasks were accepted since the queue was last idle
@@ -84,6 +87,13 @@ type Queue[T, R any] struct {
 	running                            int // tasks of busy workers
 	pushed, succeeded, failed, dropped uint64
 	passes, yields                     uint64
+
+	// Most pushes find a worker in possession of the lock and of the processor
+	// caches that go with it. See inbox.
+	inboxIsOpen bool // a copy
+	inboxBar    int  // a copy
+	_           [cacheLine]byte
+	inbox       inbox[T, R]
 }
 
 // New returns a queue that calls worker for each task, at most concurrency
@@ -139,33 +149,48 @@ func newQueue[T, R any](concurrency, payload int, opts []Option) *Queue[T, R] {
 		opt(&o)
 	}
 	q := &Queue[T, R]{
-		payload:     payload,
-		capacity:    o.capacity,
-		buffer:      o.buffer,
-		limiter:     o.limiter,
-		concurrency: concurrency,
-		pacer:       pacer{interval: o.interval, now: time.Now},
+		payload:  payload,
+		capacity: o.capacity,
+		buffer:   o.buffer,
+		limiter:  o.limiter,
+		pacer:    pacer{interval: o.interval, now: time.Now},
 	}
+	q.setConcurrency(concurrency)
 	q.pass = q.process
 	q.setContext(o.parent)
 	return q
 }
 
-// lock locks the queue. Its critical sections are shorter than it takes to put
-// a goroutine to sleep, and sync.Mutex sleeps at once on a processor with other
-// goroutines to run, so it tries a few times before.
-func (q *Queue[T, R]) lock() {
-	for range 10 {
-		if q.mu.TryLock() {
-			goto locked
-		}
+// lock locks the queue with all that was pushed, and reports whether it had to
+// wait for that.
+func (q *Queue[T, R]) lock() (contended bool) {
+	contended = !q.mu.TryLock() && lockSlowly(&q.mu, short)
+	if q.inboxIsOpen {
+		q.absorb()
 	}
-	q.mu.Lock()
-locked:
 	if q.parent != nil {
 		q.checkParent()
 	}
+	return contended
 }
+
+// lockSlowly locks a mutex that is locked. The critical sections here are
+// shorter than it takes to put a goroutine to sleep, and sync.Mutex sleeps at
+// once on a processor with other goroutines to run; so it tries a few times
+// before, and lets the other go on undisturbed between the tries.
+func lockSlowly(mu *sync.Mutex, patience int) bool {
+	for range 10 {
+		for range patience {
+		}
+		if mu.TryLock() {
+			return true
+		}
+	}
+	mu.Lock()
+	return true
+}
+
+const short, long = 30, 1000
 
 // unlock draws the consequences of what was changed under the lock, in this
 // order, and unlocks. Whatever changes the state ends here.
@@ -174,6 +199,9 @@ func (q *Queue[T, R]) unlock() {
 }
 
 func (q *Queue[T, R]) unlockAnd(chained bool) {
+	if q.inboxIsOpen && q.waiting.Len() == 0 {
+		q.absorb()
+	}
 	for q.pushers.Len() > 0 && q.room() > 0 {
 		q.admit()
 	}
@@ -222,12 +250,18 @@ func (q *Queue[T, R]) Submit(task T, opts ...PushOption) (*Ticket[R], error) {
 
 // push appends a task if there is room.
 func (q *Queue[T, R]) push(task T, p place, e *entry[T, R]) error {
-	q.lock()
+	if q.inbox.isOpen.Load() && q.inbox.push(task, p, e) {
+		return nil
+	}
+	contended := q.lock()
 	if err := q.refusal(1); err != nil {
 		q.unlock()
 		return err
 	}
 	q.append(task, p, e)
+	if contended {
+		q.openInbox()
+	}
 	q.unlock()
 	return nil
 }
@@ -343,14 +377,10 @@ func (q *Queue[T, R]) refusal(n int) error {
 // append takes a task. It needs the lock, as do all methods that follow a verb
 // and are not exported.
 func (q *Queue[T, R]) append(task T, p place, e *entry[T, R]) {
-	var h *runlist.Handle[T, *entry[T, R]]
-	if e != nil {
-		h = &e.handle
-	}
 	if p.front {
-		q.waiting.PushFront(p.priority, task, h)
+		q.waiting.PushFront(p.priority, task, handleOf(e))
 	} else {
-		q.waiting.PushBack(p.priority, task, h)
+		q.waiting.PushBack(p.priority, task, handleOf(e))
 	}
 	q.pushed++
 	q.active = true
@@ -392,6 +422,9 @@ func (q *Queue[T, R]) dropAll() []T {
 // close refuses every push from now on, those that wait for room included.
 func (q *Queue[T, R]) close() {
 	q.closed = true
+	if q.inboxIsOpen {
+		q.absorb()
+	}
 	for q.pushers.Len() > 0 {
 		w, _ := q.pushers.Pop()
 		w.err = ErrClosed
@@ -429,7 +462,7 @@ func (q *Queue[T, R]) SetConcurrency(n int) {
 	atLeast(1, n, "concurrency")
 	q.lock()
 	raised := n > q.concurrency
-	q.concurrency = n
+	q.setConcurrency(n)
 	if raised {
 		q.checkUnsaturated()
 	}

@@ -75,7 +75,7 @@ func (q *Queue[T, R]) turn() {
 	}
 	q.pacer.restart()
 	q.unlock()
-	host.Turn(func() {
+	q.host.Turn(func() {
 		q.lock()
 		q.gate = nil
 		q.pacer.restart()

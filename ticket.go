@@ -103,6 +103,13 @@ func entryOf[T, R any](h *runlist.Handle[T, *entry[T, R]]) *entry[T, R] {
 	return h.Value
 }
 
+func handleOf[T, R any](e *entry[T, R]) *runlist.Handle[T, *entry[T, R]] {
+	if e == nil {
+		return nil
+	}
+	return &e.handle
+}
+
 func (e *entry[T, R]) lock()   { e.q.lock() }
 func (e *entry[T, R]) unlock() { e.q.unlock() }
 

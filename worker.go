@@ -77,8 +77,18 @@ func (w *worker[T, R]) serve() (left bool) {
 	}()
 	for {
 		switch w.stage {
+		case calling:
+			w.call()
+			w.stage = reporting
+			fallthrough
+		case reporting:
+			if w.err != nil {
+				w.report()
+			}
+			w.stage = taking
+			fallthrough
 		case taking:
-			w.q.lock()
+			w.lock()
 			if w.n > 0 {
 				w.settle()
 			}
@@ -88,19 +98,12 @@ func (w *worker[T, R]) serve() (left bool) {
 		case limiting:
 			w.err = w.q.limiter.Wait(w.limit)
 			w.stage = limited
+			fallthrough
 		case limited:
 			w.q.lock()
 			if !w.takeLimited() {
 				return true
 			}
-		case calling:
-			w.call()
-			w.stage = reporting
-		case reporting:
-			if w.err != nil {
-				w.report()
-			}
-			w.stage = taking
 		}
 	}
 }
@@ -123,6 +126,16 @@ func (w *worker[T, R]) rescue(v any) {
 		w.stage = limited
 	}
 	go w.run()
+}
+
+// lock locks the queue but leaves the inbox alone.
+func (w *worker[T, R]) lock() {
+	if !w.q.mu.TryLock() {
+		lockSlowly(&w.q.mu, long)
+	}
+	if w.q.parent != nil {
+		w.q.checkParent()
+	}
 }
 
 // isHeard reports whether somebody can learn of an error of the running tasks.
@@ -148,12 +161,18 @@ func (w *worker[T, R]) task(i int) *taken[T, R] {
 // settle ends the tasks that w has run. It needs the lock.
 func (w *worker[T, R]) settle() {
 	q := w.q
-	for i := range w.n {
-		t := w.task(i)
-		if t.entry != nil {
-			t.entry.settle(w.result, w.err)
+	if e := w.first.entry; e != nil {
+		e.settle(w.result, w.err)
+	}
+	w.first = taken[T, R]{}
+	if len(w.rest) > 0 {
+		for _, t := range w.rest {
+			if t.entry != nil {
+				t.entry.settle(w.result, w.err)
+			}
 		}
-		*t = taken[T, R]{}
+		clear(w.rest)
+		w.rest = w.rest[:0]
 	}
 	if w.err == nil {
 		q.succeeded += uint64(w.n)
@@ -162,7 +181,7 @@ func (w *worker[T, R]) settle() {
 		w.err, w.reported = nil, 0
 	}
 	q.running -= w.n
-	w.n, w.rest = 0, w.rest[:0]
+	w.n = 0
 	w.isStraight = q.limiter == nil
 	var zero R
 	w.result = zero
@@ -210,13 +229,16 @@ func (w *worker[T, R]) takeLimited() bool {
 		return false
 	}
 	q.parked.remove(w)
-	w.limit, w.stopLimit = nil, nil
-	if w.err != nil {
-		task, h := q.waiting.Pop()
-		w.begin(task, entryOf(h))
+	err := w.err
+	w.limit, w.stopLimit, w.err = nil, nil, nil
+	switch {
+	case !q.hasWork() || q.places > q.concurrency: // what locking has brought about
+		return w.take()
+	case err != nil:
+		w.begin(q.pop())
 		w.work()
-		w.stage = reporting
-	} else if !w.claim() {
+		w.err, w.stage = err, reporting
+	case !w.claim():
 		return w.take()
 	}
 	q.unlockAnd(true)
@@ -228,8 +250,7 @@ func (w *worker[T, R]) takeLimited() bool {
 func (w *worker[T, R]) claim() bool {
 	q := w.q
 	for q.waiting.Len() > 0 && w.n < q.payload {
-		task, h := q.waiting.Pop()
-		e := entryOf(h)
+		task, e := q.pop()
 		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
 			q.drop(e, e.ctx.Err())
 			continue
@@ -239,12 +260,15 @@ func (w *worker[T, R]) claim() bool {
 	if w.n == 0 {
 		return false
 	}
-	w.work()
+	if q.busy.tail != w {
+		w.work()
+	}
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
 	}
-	if !w.isStraight {
-		q.checkSaturated()
+	if q.busy.len == q.concurrency && !w.isStraight && !q.events.saturated {
+		q.events.saturated = true
+		q.emit(saturated)
 	}
 	w.stage = calling
 	return true
@@ -264,9 +288,6 @@ func (w *worker[T, R]) begin(task T, e *entry[T, R]) {
 // work makes w the last of the busy workers. It needs the lock.
 func (w *worker[T, R]) work() {
 	busy := &w.q.busy
-	if busy.tail == w {
-		return
-	}
 	if w.isBusy {
 		busy.remove(w)
 	}

@@ -17,7 +17,7 @@ type run[T, V any] struct {
 // runFor returns the run of a priority, a new one if there is none, and makes
 // it the run last pushed to.
 func (l *List[T, V]) runFor(priority int) *run[T, V] {
-	if l.len == 0 && l.top != nil {
+	if l.top != nil && l.top.head.tasks == 0 { // in an empty list
 		l.top.priority, l.last = priority, l.top
 		return l.top
 	}
@@ -89,6 +89,7 @@ func (l *List[T, V]) insertRun(priority int, above, below *run[T, V]) *run[T, V]
 	for r.parent != nil && r.parent.weight < r.weight {
 		l.rotateUp(r)
 	}
+	l.runs++
 	return r
 }
 
@@ -114,6 +115,7 @@ func (l *List[T, V]) removeRun(r *run[T, V]) {
 		child = r.lower
 	}
 	l.replaceChild(r, child)
+	l.runs--
 	if l.last == r {
 		l.last = nil
 	}

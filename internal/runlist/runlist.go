@@ -23,6 +23,7 @@ import (
 const (
 	segmentBytes   = 16 << 10 // of a segment's slots, as the allocator counts
 	allocatorBytes = 8        // what the allocator may put before an object with pointers
+	maxCopied      = 64       // tasks that are cheaper to copy than to leave in a segment of their own
 	minSlots       = 4        // of the first segment of a run; the following ones double
 )
 
@@ -30,6 +31,7 @@ const (
 // A List must not be copied after its first use.
 type List[T, V any] struct {
 	len  int
+	runs int        // distinct priorities; 1 in an empty list that had tasks
 	root *run[T, V] // of the treap
 	top  *run[T, V] // highest priority; an empty list keeps one run, to be relabelled
 	last *run[T, V] // last pushed to; nil if that run is gone
@@ -52,7 +54,7 @@ type Handle[T, V any] struct {
 // A segment is a part of a run: the slots from first up to end hold tasks and
 // holes, all others are zero.
 type segment[T, V any] struct {
-	run        *run[T, V]
+	run        *run[T, V] // valid for the first and the last of a run
 	prev, next *segment[T, V]
 	first, end int
 	tasks      int // slots that hold a task: at least one, but in an empty list
@@ -63,11 +65,14 @@ type segment[T, V any] struct {
 // Held reports whether the task of h is in a list.
 func (h *Handle[T, V]) Held() bool { return h.segment != nil }
 
-// Priority returns the priority of the task of h. The task must be in a list.
-func (h *Handle[T, V]) Priority() int { return h.segment.run.priority }
-
 // Len returns the number of tasks in the list.
 func (l *List[T, V]) Len() int { return l.len }
+
+// Runs returns the number of distinct priorities in the list.
+func (l *List[T, V]) Runs() int { return l.runs }
+
+// Top returns the priority of the first task. The list must not be empty.
+func (l *List[T, V]) Top() int { return l.top.priority }
 
 // PushBack puts a task behind those of its priority.
 // The handle may be nil; otherwise it must not be in a list.
@@ -174,6 +179,41 @@ func (l *List[T, V]) All() iter.Seq[T] {
 	}
 }
 
+// Append moves all tasks of other, from which none may have been removed but by
+// Pop, behind those of their priorities. It costs as much as that many pushes as
+// other has priorities: whole segments change hands.
+func (l *List[T, V]) Append(other *List[T, V]) {
+	if other.len == 0 {
+		return
+	}
+	for from := other.top; from != nil; from = from.below {
+		r, s := l.runFor(from.priority), from.head
+		if t := r.tail; t != nil && s == from.tail && s.tasks <= min(maxCopied, len(t.slots)-t.end) {
+			other.move(t, s, s.first, s.end)
+			other.spareIfLarger(s)
+		} else {
+			l.appendSegments(r, from)
+		}
+	}
+	l.len += other.len
+	other.len, other.runs, other.root, other.top, other.last = 0, 0, nil, nil, nil
+}
+
+// appendSegments puts the segments of a run of another list behind those of r.
+func (l *List[T, V]) appendSegments(r, from *run[T, V]) {
+	if r.head != nil && r.head.tasks == 0 { // of an empty list
+		l.spareIfLarger(r.head)
+		r.head, r.tail = nil, nil
+	}
+	if r.head == nil {
+		r.head = from.head
+	} else {
+		r.tail.next, from.head.prev = from.head, r.tail
+	}
+	r.tail = from.tail
+	r.head.run, r.tail.run = r, r
+}
+
 // isTask reports whether a slot from first up to end holds a task.
 func (s *segment[T, V]) isTask(slot int, hole *Handle[T, V]) bool {
 	return s.handles == nil || s.handles[slot] != hole
@@ -266,19 +306,21 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 		l.spareRun, l.spareSegment = nil, nil
 		return
 	}
-	if s.prev != nil {
-		s.prev.next = s.next
-	} else {
-		r.head = s.next
-	}
-	if s.next != nil {
-		s.next.prev = s.prev
-	} else {
-		r.tail = s.prev
-	}
-	if r.head == nil {
+	switch prev, next := s.prev, s.next; {
+	case prev == nil && next == nil:
 		l.removeRun(r)
+	case prev == nil:
+		r.head, next.prev, next.run = next, nil, r
+	case next == nil:
+		r.tail, prev.next, prev.run = prev, nil, r
+	default:
+		prev.next, next.prev = next, prev
 	}
+	l.spareIfLarger(s)
+}
+
+// spareIfLarger keeps a segment without tasks if it is the largest one.
+func (l *List[T, V]) spareIfLarger(s *segment[T, V]) {
 	if l.spareSegment == nil || len(s.slots) > len(l.spareSegment.slots) {
 		s.clear()
 		s.run, s.prev, s.next = nil, nil, nil

@@ -1,0 +1,102 @@
+package queue
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tickqueue/queue/internal/runlist"
+)
+
+// An inbox takes pushes under a lock of its own, so that a goroutine that
+// pushes and workers that take tasks do not fight over one lock and the cache
+// lines behind it.
+//
+// Only pushes that can wait go there: the inbox is open while tasks wait that
+// start before all in it. So whoever takes a task need not look into it; before
+// that is no longer so, the inbox is absorbed as a whole, as it is by every
+// method but Push and Submit. The order of tasks is the same with and without.
+//
+// It opens when a push has met with contention, and closes when nothing waits.
+type inbox[T, R any] struct {
+	isOpen atomic.Bool // changes under both locks
+
+	mu   sync.Mutex // taken after the queue's, if both are
+	bar  int        // the highest priority taken; changes under both locks
+	list runlist.List[T, *entry[T, R]]
+}
+
+const (
+	cacheLine    = 64
+	maxInboxRuns = 16 // of distinct priorities in the inbox, to bound the cost of absorbing it
+)
+
+// push puts a task in the inbox, if that is open for it.
+func (in *inbox[T, R]) push(task T, p place, e *entry[T, R]) bool {
+	if p.front {
+		return false
+	}
+	in.lock()
+	ok := in.isOpen.Load() && p.priority <= in.bar && in.list.Runs() < maxInboxRuns
+	if ok {
+		in.list.PushBack(p.priority, task, handleOf(e))
+	}
+	in.mu.Unlock()
+	return ok
+}
+
+func (in *inbox[T, R]) lock() {
+	if !in.mu.TryLock() {
+		lockSlowly(&in.mu, short)
+	}
+}
+
+// openInbox opens the inbox if there is no more to pushing a task than to add it
+// to those that wait. It needs the lock, as does absorb.
+func (q *Queue[T, R]) openInbox() {
+	if q.inboxIsOpen || q.closed || q.capacity != math.MaxInt || q.limiter != nil || q.waiting.Len() == 0 {
+		return
+	}
+	in := &q.inbox
+	in.lock()
+	q.setInbox(true)
+	in.mu.Unlock()
+}
+
+// absorb takes all tasks out of the inbox.
+func (q *Queue[T, R]) absorb() {
+	in := &q.inbox
+	in.lock()
+	q.pushed += uint64(in.list.Len())
+	q.waiting.Append(&in.list)
+	q.setInbox(q.waiting.Len() > 0 && !q.closed)
+	in.mu.Unlock()
+}
+
+// setInbox opens or closes the inbox. It needs both locks.
+func (q *Queue[T, R]) setInbox(open bool) {
+	in := &q.inbox
+	if open {
+		q.inboxBar = q.waiting.Top()
+		in.bar = q.inboxBar
+	} else {
+		in.list = runlist.List[T, *entry[T, R]]{}
+	}
+	if open != q.inboxIsOpen {
+		q.inboxIsOpen = open
+		in.isOpen.Store(open)
+	}
+}
+
+// pop takes the best task, of which there must be one, from those that wait.
+// It needs the lock.
+func (q *Queue[T, R]) pop() (T, *entry[T, R]) {
+	if q.inboxIsOpen && q.waiting.Top() < q.inboxBar {
+		q.absorb()
+	}
+	task, h := q.waiting.Pop()
+	if q.inboxIsOpen && q.waiting.Len() == 0 {
+		q.absorb()
+	}
+	return task, entryOf(h)
+}

@@ -1,0 +1,182 @@
+package runlist
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// check returns what is wrong with the structure of a list, or nil. All
+// knowledge of the representation that tests have is here, but for segmentsOf.
+func check[T, V comparable](l *List[T, V]) error {
+	var zero T
+
+	var runs []*run[T, V]
+	for r := l.top; r != nil; r = r.below {
+		if len(runs) > l.len {
+			return fmt.Errorf("more than %d runs for %d tasks", l.len, l.len)
+		}
+		var above *run[T, V]
+		if len(runs) > 0 {
+			above = runs[len(runs)-1]
+			if above.priority <= r.priority {
+				return fmt.Errorf("run %d is below run %d", r.priority, above.priority)
+			}
+		}
+		if r.above != above {
+			return fmt.Errorf("run %d is linked to %p above, want %p", r.priority, r.above, above)
+		}
+		runs = append(runs, r)
+	}
+
+	var inOrder []*run[T, V]
+	var walk func(r, parent *run[T, V]) error
+	walk = func(r, parent *run[T, V]) error {
+		switch {
+		case r == nil:
+			return nil
+		case r.parent != parent:
+			return fmt.Errorf("run %d has the parent %p, want %p", r.priority, r.parent, parent)
+		case parent != nil && parent.weight < r.weight:
+			return fmt.Errorf("run %d weighs more than its parent %d", r.priority, parent.priority)
+		case len(inOrder) > len(runs):
+			return errors.New("the treap has more runs than the list")
+		}
+		if err := walk(r.higher, r); err != nil {
+			return err
+		}
+		inOrder = append(inOrder, r)
+		return walk(r.lower, r)
+	}
+	if err := walk(l.root, nil); err != nil {
+		return err
+	}
+	if !slices.Equal(inOrder, runs) {
+		return fmt.Errorf("the treap has %d runs in another order than the %d of the list", len(inOrder), len(runs))
+	}
+	if l.last != nil && !slices.Contains(runs, l.last) {
+		return fmt.Errorf("the run last pushed to, %d, is gone", l.last.priority)
+	}
+	if r := l.spareRun; r != nil {
+		if slices.Contains(runs, r) {
+			return fmt.Errorf("run %d is spare and in use", r.priority)
+		}
+		if *r != (run[T, V]{}) {
+			return errors.New("the spare run is not cleared")
+		}
+	}
+
+	tasks := 0
+	segments := 0
+	for _, r := range runs {
+		if r.head == nil {
+			return fmt.Errorf("run %d is empty", r.priority)
+		}
+		var prev *segment[T, V]
+		for s := r.head; s != nil; prev, s = s, s.next {
+			fault := func(format string, args ...any) error {
+				return fmt.Errorf("run %d, segment of %d: %s", r.priority, len(s.slots), fmt.Sprintf(format, args...))
+			}
+			segments++
+			switch {
+			case s == l.spareSegment:
+				return fault("spare and in use")
+			case s.run != r:
+				return fault("belongs to another run")
+			case s.prev != prev:
+				return fault("linked to %p before, want %p", s.prev, prev)
+			case s.first < 0 || s.first > s.end || s.end > len(s.slots):
+				return fault("slots %d up to %d", s.first, s.end)
+			case s.handles != nil && len(s.handles) != len(s.slots):
+				return fault("%d handles", len(s.handles))
+			case s.tasks == 0 && l.len > 0:
+				return fault("has no task")
+			}
+			n := 0
+			for i, task := range s.slots {
+				var h *Handle[T, V]
+				if s.handles != nil {
+					h = s.handles[i]
+				}
+				isUsed := s.first <= i && i < s.end
+				switch {
+				case !isUsed && h != nil:
+					return fault("slot %d has a handle, slots %d up to %d are in use", i, s.first, s.end)
+				case (!isUsed || h == &l.hole) && task != zero:
+					return fault("slot %d holds on to something", i)
+				case !isUsed || h == &l.hole:
+					continue
+				case h != nil && (h.segment != s || h.slot != i):
+					return fault("the handle of slot %d is at slot %d", i, h.slot)
+				}
+				n++
+			}
+			if s.tasks != n {
+				return fault("%d tasks, want %d", s.tasks, n)
+			}
+			tasks += n
+		}
+		if r.tail != prev {
+			return fmt.Errorf("run %d does not end in its tail", r.priority)
+		}
+	}
+	if l.len != tasks {
+		return fmt.Errorf("length %d, want %d", l.len, tasks)
+	}
+	if l.hole != (Handle[T, V]{}) {
+		return errors.New("the mark of holes is used as a handle")
+	}
+
+	if s := l.spareSegment; s != nil {
+		if s.run != nil || s.prev != nil || s.next != nil || s.first != 0 || s.end != 0 || s.tasks != 0 {
+			return errors.New("the spare segment is not cleared")
+		}
+		if slices.ContainsFunc(s.slots, func(task T) bool { return task != zero }) ||
+			slices.ContainsFunc(s.handles, func(h *Handle[T, V]) bool { return h != nil }) {
+			return errors.New("the spare segment holds on to something")
+		}
+		segments++
+	}
+	if l.len == 0 {
+		if segments > 1 {
+			return fmt.Errorf("an empty list keeps %d segments", segments)
+		}
+		if len(runs) == 1 && (runs[0].head.first != 0 || runs[0].head.end != 0) {
+			return fmt.Errorf("an empty list starts over at slot %d", runs[0].head.first)
+		}
+	}
+	return nil
+}
+
+// segmentsOf returns the segments of a list in order, and the spare one.
+func segmentsOf[T, V any](l *List[T, V]) (segments []*segment[T, V]) {
+	for r := l.top; r != nil; r = r.below {
+		for s := r.head; s != nil; s = s.next {
+			segments = append(segments, s)
+		}
+	}
+	if l.spareSegment != nil {
+		segments = append(segments, l.spareSegment)
+	}
+	return segments
+}
+
+// slotsOf returns how many tasks the segments of a list have room for.
+func slotsOf[T, V any](l *List[T, V]) (slots int) {
+	for _, s := range segmentsOf(l) {
+		slots += len(s.slots)
+	}
+	return slots
+}
+
+// depthOf returns the length of the longest path from the root of the treap.
+func depthOf[T, V any](l *List[T, V]) int {
+	var depth func(r *run[T, V]) int
+	depth = func(r *run[T, V]) int {
+		if r == nil {
+			return 0
+		}
+		return 1 + max(depth(r.higher), depth(r.lower))
+	}
+	return depth(l.root)
+}
