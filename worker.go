@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -60,16 +61,10 @@ type taken[T, R any] struct {
 	entry *entry[T, R] // nil if nobody has a ticket
 }
 
-// run is the life of a worker that has a place.
+// run is the life of a worker that has a place, or what is left of it: if user
+// code panics or ends the goroutine, another one goes on at the same stage.
 func (w *worker[T, R]) run() {
-	for !w.serve() {
-	}
-}
-
-// serve goes through the stages and reports whether w has left. It reports
-// false when the worker function panicked and somebody can learn of it.
-// If user code ends the goroutine, another goes on in its stead.
-func (w *worker[T, R]) serve() (left bool) {
+	left := false
 	defer func() {
 		if !left {
 			w.rescue(recover())
@@ -93,7 +88,8 @@ func (w *worker[T, R]) serve() (left bool) {
 				w.settle()
 			}
 			if !w.take() {
-				return true
+				left = true
+				return
 			}
 		case limiting:
 			w.err = w.q.limiter.Wait(w.limit)
@@ -102,27 +98,30 @@ func (w *worker[T, R]) serve() (left bool) {
 		case limited:
 			w.q.lock()
 			if !w.takeLimited() {
-				return true
+				left = true
+				return
 			}
 		}
 	}
 }
 
-// rescue sees to it that a panic or, if v is nil, runtime.Goexit in user code
-// costs neither the task its end nor the queue a place.
+// rescue sees to it that a panic with value v, or runtime.Goexit if v is nil,
+// costs neither the tasks their end nor the queue a place. A recovered panic may
+// have come from a function deferred by what then called Goexit, so in either
+// case this goroutine may be at its end.
 func (w *worker[T, R]) rescue(v any) {
 	switch {
 	case v != nil && (w.stage != calling || !w.isHeard()):
-		panic(v) // nobody can learn of it, or it is a hook's
+		panic(v) // nobody can learn of it, or it is not the worker function's
 	case v != nil:
 		w.err = &PanicError{Value: v, Stack: debug.Stack()}
+	default:
+		w.err = cmp.Or(w.err, ErrGoexit)
+	}
+	switch w.stage {
+	case calling:
 		w.stage = reporting
-		return
-	case w.stage == calling:
-		w.err = ErrGoexit
-		w.stage = reporting
-	case w.stage == limiting:
-		w.err = ErrGoexit
+	case limiting:
 		w.stage = limited
 	}
 	go w.run()
