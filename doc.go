@@ -1,2 +1,87 @@
-// Package queue runs tasks.
+// Package queue runs tasks in the background of a program: a worker function,
+// a limit to how many run at once, and a queue with priorities of those that
+// wait. A higher priority starts first.
+//
+//	q := queue.New(queue.NoResult(send), 8) // send(ctx, mail) error
+//	q.OnError(func(m mail, err error) { log.Print(m.to, ": ", err) })
+//	q.Push(m)
+//	q.Push(reset, queue.Priority(1))
+//	err := q.Wait(ctx)
+//
+// It is modeled on queue, priorityQueue, cargo and cargoQueue of async.js.
+//
+// # Order
+//
+// Tasks start by descending priority, and within one priority in the order in
+// which they were pushed. [Front] puts a task before those of its priority;
+// [Ticket.SetPriority] moves a waiting one to the tail of another.
+//
+// The order is strict at any concurrency: when a task starts, no task waits that
+// should have started before it. No worker takes a task before it is free to
+// run it.
+//
+// # The tick
+//
+// A push only appends. If no process pass is scheduled and a worker is free, it
+// sets the flag isWaitingForProcessing and schedules a pass, a goroutine, so
+// pushes in a row are one pass, and the first task to start is the best of them
+// all. That is certain with GOMAXPROCS=1 only: with more processors a pass may
+// begin while pushes go on. Who must have it uses [Queue.PushAll], or
+// [Queue.Pause] and [Queue.Resume].
+//
+// Whatever else may let tasks start, a task's end, Resume, or a higher
+// concurrency, does so at once.
+//
+// # Results
+//
+// Every accepted task settles exactly once: with what the worker function
+// returned; with a [*PanicError] if it panicked; with [ErrGoexit] if it called
+// [runtime.Goexit]; or with [ErrDropped] if the task was taken back before it
+// started. [Queue.Submit] gives a [Ticket] on which to await that, [Queue.Do]
+// waits itself, and [Queue.OnError] hears of all that failed.
+//
+// A panic that nobody can learn of, because the task has no ticket and no
+// OnError hook is set, ends the program like any other.
+//
+// # Hooks
+//
+// Hooks tell of edges, not of levels. OnEmpty: the last waiting task has
+// started. OnSaturated: the last free worker has taken a task. OnUnsaturated:
+// after that, enough are free again. OnDrain: the queue has become idle. A
+// worker that goes from one task straight to the next is no edge. See
+// [Queue.OnDrain] for how they are called.
+//
+// # Bounds
+//
+// By default any number of tasks may wait. With [WithCapacity], Push, PushAll
+// and Submit return [ErrFull] when there is no room, while PushWait and Do wait
+// for it, first come, first served. No push overtakes one that waits.
+//
+// # Ends
+//
+// [Queue.Wait] waits for the queue to be idle, [Queue.Shutdown] also refuses
+// further pushes, and [Queue.Kill] drops what waits and cancels the context of
+// what runs; so a graceful stop is Shutdown with a deadline, and then Kill. When
+// the parent given by [WithContext] is done, the queue is killed. A queue that
+// is idle needs none of this: it owns no goroutine and no timer.
+//
+// # Concurrency
+//
+// Everything may be called from anywhere: from any goroutine, from the worker
+// function, from hooks. No lock is held while the program's code runs, but for
+// the function given to [Queue.Remove], which must not call the queue. The only
+// call that cannot end is one that waits for its own caller: a task that waits
+// for its queue to be idle, or for a result that depends on its own place.
+//
+// # Memory
+//
+// Waiting tasks are kept by value, those of one priority together, in segments
+// of at most 16 KiB. A push allocates nothing per task, [Queue.Submit] once. No
+// allocation grows with the queue, and a segment goes when its last task leaves;
+// a drained queue keeps one. The slot of a task that was taken holds nothing, so
+// the task can be collected as soon as it has settled.
+//
+// With P distinct priorities waiting, a push costs O(log P), and O(1) next to
+// the priority last pushed to; starting a task costs O(1), and O(log P) where it
+// is the last of its priority; cancelling one does not scan any.
 package queue
