@@ -24,7 +24,7 @@ func (q *Queue[T, R]) setContext(parent context.Context) {
 		if q := p.Value(); q != nil {
 			q.lock() // which kills the queue
 			q.unlock()
-			q.cancel(context.Cause(parent))
+			q.cancel(q.cause())
 		}
 	})
 	runtime.AddCleanup(q, func(stop func() bool) { stop() }, stop)
@@ -36,6 +36,14 @@ func (q *Queue[T, R]) checkParent() {
 	if !q.killed && q.parent.Err() != nil {
 		q.kill()
 	}
+}
+
+// cause returns why the queue was killed.
+func (q *Queue[T, R]) cause() error {
+	if q.parent != nil && q.parent.Err() != nil {
+		return context.Cause(q.parent)
+	}
+	return ErrClosed
 }
 
 // A workContext is the context of the workers of a queue whose parent may be

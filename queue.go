@@ -568,7 +568,7 @@ func (q *Queue[T, R]) Kill() []T {
 	q.lock()
 	tasks := q.kill()
 	q.unlock()
-	q.cancel(ErrClosed)
+	q.cancel(q.cause())
 	return tasks
 }
 
