@@ -192,13 +192,13 @@ func lockSlowly(mu *sync.Mutex, patience int) bool {
 
 const short, long = 30, 1000
 
-// unlock draws the consequences of what was changed under the lock, in this
-// order, and unlocks. Whatever changes the state ends here.
-func (q *Queue[T, R]) unlock() {
-	q.unlockAnd(false)
-}
+// unlock draws the consequences of what was changed under the lock and unlocks.
+// Whatever changes the state ends here.
+func (q *Queue[T, R]) unlock() { q.consequences(false) }
 
-func (q *Queue[T, R]) unlockAnd(chained bool) {
+// consequences is unlock. With chained, a pass that is due now belongs to the
+// one before, as it continues that one's starts.
+func (q *Queue[T, R]) consequences(chained bool) {
 	if q.inboxIsOpen && q.waiting.Len() == 0 {
 		q.absorb()
 	}
@@ -250,7 +250,7 @@ func (q *Queue[T, R]) Submit(task T, opts ...PushOption) (*Ticket[R], error) {
 
 // push appends a task if there is room.
 func (q *Queue[T, R]) push(task T, p place, e *entry[T, R]) error {
-	if q.inbox.isOpen.Load() && q.inbox.push(task, p, e) {
+	if q.inbox.isOpen.Load() && (q.parent == nil || q.parent.Err() == nil) && q.inbox.push(task, p, e) {
 		return nil
 	}
 	contended := q.lock()

@@ -9,6 +9,9 @@ import (
 // hasWork reports whether a waiting task may start for which no parked worker
 // is there yet.
 func (q *Queue[T, R]) hasWork() bool {
+	if q.inboxIsOpen && q.waiting.Len() <= q.parked.len {
+		q.absorb()
+	}
 	return q.waiting.Len() > q.parked.len && !q.paused && !q.killed
 }
 
@@ -49,7 +52,7 @@ func (q *Queue[T, R]) process() {
 	if w == nil {
 		w = &worker[T, R]{q: q}
 	}
-	if w.take() {
+	if w.take(false) {
 		w.run()
 	}
 }

@@ -84,10 +84,11 @@ func (w *worker[T, R]) run() {
 			fallthrough
 		case taking:
 			w.lock()
-			if w.n > 0 {
+			settled := w.n > 0
+			if settled {
 				w.settle()
 			}
-			if !w.take() {
+			if !w.take(settled) {
 				left = true
 				return
 			}
@@ -186,16 +187,15 @@ func (w *worker[T, R]) settle() {
 	w.result = zero
 }
 
-// take lets w, which has a place and no tasks, take some, at the limiter's
-// leave if there is one, or leave. It reports whether w stays. It needs the
-// lock, and unlocks.
-func (w *worker[T, R]) take() bool {
+// take lets w, which has a place and no tasks, take some, with the permission of
+// the limiter if there is one; or leave. It reports whether w stays. settled
+// says that w has settled tasks under this lock. It needs the lock, and unlocks.
+func (w *worker[T, R]) take(settled bool) bool {
 	q := w.q
-	due := w.isStraight
 	for q.hasWork() && q.places <= q.concurrency {
 		switch {
-		case q.gate != nil || due && q.pacer.isDue():
-			due = false
+		case q.gate != nil || settled && q.pacer.isDue():
+			settled = false
 			w.park()
 			q.turn()
 			if w.isRecalled {
@@ -210,7 +210,7 @@ func (w *worker[T, R]) take() bool {
 			q.unlock()
 			return true
 		case w.claim():
-			q.unlockAnd(true)
+			q.consequences(true)
 			return true
 		}
 	}
@@ -232,15 +232,15 @@ func (w *worker[T, R]) takeLimited() bool {
 	w.limit, w.stopLimit, w.err = nil, nil, nil
 	switch {
 	case !q.hasWork() || q.places > q.concurrency: // what locking has brought about
-		return w.take()
+		return w.take(false)
 	case err != nil:
 		w.begin(q.pop())
 		w.work()
 		w.err, w.stage = err, reporting
 	case !w.claim():
-		return w.take()
+		return w.take(false)
 	}
-	q.unlockAnd(true)
+	q.consequences(true)
 	return true
 }
 

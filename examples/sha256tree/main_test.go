@@ -317,7 +317,7 @@ func TestUnexaminable(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	t.Chdir(t.TempDir())
-	numbered(t, "tree", 1000)
+	numbered(t, "tree", 600)
 	for _, args := range [][]string{{"-j", "1", "tree"}, {"-j", "4", "tree"}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var out, errs bytes.Buffer
@@ -348,7 +348,7 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func TestCannotPrint(t *testing.T) {
 	t.Chdir(t.TempDir())
-	numbered(t, "tree", 1000)
+	numbered(t, "tree", 600)
 	broken := errors.New("broken")
 	for _, sorted := range []string{"-sort=false", "-sort"} {
 		writes := 0
@@ -366,7 +366,7 @@ func TestCannotPrint(t *testing.T) {
 
 func TestWritesWholeLines(t *testing.T) {
 	t.Chdir(t.TempDir())
-	numbered(t, "tree", 1000)
+	numbered(t, "tree", 600)
 	line := regexp.MustCompile(`\A([0-9a-f]{64}  tree/\d/\d+\n)+\z`)
 	for _, sorted := range []string{"-sort=false", "-sort"} {
 		out := writerFunc(func(b []byte) (int, error) {

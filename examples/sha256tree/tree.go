@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	capacity  = 4096      // files that wait at most
+	capacity  = 1024      // files that wait at most
 	listSize  = 256       // entries of a directory read at a time
 	chunkSize = 128 << 10 // bytes of a file read at a time
 )
@@ -101,8 +101,7 @@ func (t *tree) walk(ctx context.Context, dir string) error {
 			path := dir + entry.Name()
 			switch {
 			case entry.IsDir():
-				err := t.walk(ctx, path)
-				if err != nil {
+				if err := t.walk(ctx, path); err != nil {
 					return err
 				}
 			case entry.Type().IsRegular():

@@ -77,7 +77,6 @@ func (s *server) serve(ctx context.Context, listener net.Listener, drain time.Du
 	}
 
 	// The queue closes before the listener does: who comes meanwhile is told to try elsewhere.
-	h.SetKeepAlivesEnabled(false)
 	accepted, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
 	if s.queue.Shutdown(accepted) != nil {

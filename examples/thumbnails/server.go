@@ -22,8 +22,9 @@ import (
 
 const (
 	maxBody      = 16 << 20 // bytes of an image as sent
-	maxPixels    = 50e6     // of an image unpacked
-	maxThumbnail = 2048     // pixels a side
+	maxPixels    = 40e6     // of an image unpacked
+	maxSide      = 20_000   // pixels; the scaler needs memory for the longer side, however short the other is
+	maxThumbnail = 1024     // pixels a side
 	retryAfter   = "1"      // seconds
 )
 
@@ -67,8 +68,13 @@ type refusal struct {
 
 func (r *refusal) Error() string { return r.reason }
 
+var (
+	full    = &refusal{http.StatusServiceUnavailable, "too many images are waiting"}
+	leaving = &refusal{http.StatusServiceUnavailable, "shutting down"}
+)
+
 func (s *server) thumbnail(w http.ResponseWriter, r *http.Request) {
-	format, thumbnail, err := s.make(w, r)
+	format, thumbnail, err := s.process(w, r)
 	// The time in the queue is not the client's.
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	if r.Context().Err() != nil {
@@ -77,6 +83,9 @@ func (s *server) thumbnail(w http.ResponseWriter, r *http.Request) {
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		if refused.status == http.StatusServiceUnavailable {
 			w.Header().Set("Retry-After", retryAfter)
+		}
+		if refused == leaving {
+			w.Header().Set("Connection", "close") // the next try is another server's
 		}
 		http.Error(w, refused.reason, refused.status)
 		return
@@ -91,13 +100,16 @@ func (s *server) thumbnail(w http.ResponseWriter, r *http.Request) {
 	w.Write(thumbnail)
 }
 
-// make returns a thumbnail of what the request sends.
-func (s *server) make(w http.ResponseWriter, r *http.Request) (format string, thumbnail []byte, err error) {
+// process returns a thumbnail of what the request sends.
+func (s *server) process(w http.ResponseWriter, r *http.Request) (format string, thumbnail []byte, err error) {
+	if s.queue.Stats().Closed {
+		return "", nil, leaving // without an upload that Do would refuse
+	}
 	select {
 	case s.places <- struct{}{}:
 		defer func() { <-s.places }()
 	default:
-		return "", nil, &refusal{http.StatusServiceUnavailable, "too many images are waiting"}
+		return "", nil, full
 	}
 	j, err := read(w, r)
 	if err != nil {
@@ -109,7 +121,7 @@ func (s *server) make(w http.ResponseWriter, r *http.Request) (format string, th
 	}
 	thumbnail, err = s.queue.Do(r.Context(), j, queue.Priority(priority))
 	if errors.Is(err, queue.ErrClosed) || errors.Is(err, queue.ErrDropped) {
-		err = &refusal{http.StatusServiceUnavailable, "shutting down"}
+		err = leaving
 	}
 	return j.format, thumbnail, err
 }
@@ -135,14 +147,15 @@ func read(w http.ResponseWriter, r *http.Request) (job, error) {
 		return job{}, &refusal{http.StatusBadRequest, err.Error()}
 	}
 	config, format, err := image.DecodeConfig(bytes.NewReader(data))
-	if errors.Is(err, image.ErrFormat) {
+	if errors.Is(err, image.ErrFormat) || err == nil && format != "png" && format != "jpeg" {
 		return job{}, &refusal{http.StatusUnsupportedMediaType, "neither PNG nor JPEG"}
 	}
 	if err != nil {
 		return job{}, &refusal{http.StatusBadRequest, err.Error()}
 	}
-	if int64(config.Width)*int64(config.Height) > maxPixels {
-		return job{}, &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("more than %d pixels", int(maxPixels))}
+	if max(config.Width, config.Height) > maxSide || int64(config.Width)*int64(config.Height) > maxPixels {
+		reason := fmt.Sprintf("more than %d pixels, or than %d a side", int(maxPixels), maxSide)
+		return job{}, &refusal{http.StatusRequestEntityTooLarge, reason}
 	}
 	return job{data, format, side}, nil
 }

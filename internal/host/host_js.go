@@ -63,6 +63,7 @@ func timeout(then func()) {
 func once(then func()) js.Func {
 	var f js.Func
 	f = js.FuncOf(func(js.Value, []js.Value) any {
+		f.Release()
 		then()
 		return nil
 	})

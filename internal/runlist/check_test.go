@@ -54,6 +54,9 @@ func check[T, V comparable](l *List[T, V]) error {
 	if !slices.Equal(inOrder, runs) {
 		return fmt.Errorf("the treap has %d runs in another order than the %d of the list", len(inOrder), len(runs))
 	}
+	if l.runs != len(runs) {
+		return fmt.Errorf("%d runs are counted, want %d", l.runs, len(runs))
+	}
 	if l.last != nil && !slices.Contains(runs, l.last) {
 		return fmt.Errorf("the run last pushed to, %d, is gone", l.last.priority)
 	}
@@ -81,7 +84,7 @@ func check[T, V comparable](l *List[T, V]) error {
 			switch {
 			case s == l.spareSegment:
 				return fault("spare and in use")
-			case s.run != r:
+			case s.run != r && (s == r.head || s == r.tail):
 				return fault("belongs to another run")
 			case s.prev != prev:
 				return fault("linked to %p before, want %p", s.prev, prev)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,10 +162,9 @@ func compare(ctx context.Context, args ...string) (status int, out string) {
 
 func mention(t *testing.T, out string, want ...string) {
 	t.Helper()
-	for _, w := range want {
-		if !strings.Contains(out, w) {
-			t.Errorf("no %q in:\n%s", w, out)
-		}
+	missing := slices.DeleteFunc(want, func(w string) bool { return strings.Contains(out, w) })
+	if len(missing) > 0 {
+		t.Errorf("no %q in:\n%s", missing, out)
 	}
 }
 

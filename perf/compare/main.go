@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -43,8 +42,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			"the working tree as it is if left out.")
 		flags.PrintDefaults()
 	}
-	only := pattern(flags, "g", ".", "only suites that match this `regexp`")
-	except := pattern(flags, "x", "$.", "no suites that match this `regexp`")
+	only := report.Pattern(flags, "g", ".", "only suites that match this `regexp`")
+	except := report.Pattern(flags, "x", "$.", "no suites that match this `regexp`")
 	flags.IntVar(&c.samples, "n", 10, "`samples` of each version a suite")
 	flags.Func("l", "`seconds` a suite at most; at least four samples are taken even so (default 5)", func(s string) error {
 		d, err := time.ParseDuration(s + "s")
@@ -81,11 +80,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		c.versions = [2]*version{old, current}
 		err = c.build(ctx)
 	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted")
+	}
 	if err != nil {
 		fmt.Fprintln(stderr, "compare:", err)
 		return 2
 	}
-	c.suites = slices.DeleteFunc(c.suites, func(s string) bool { return !(*only).MatchString(s) || (*except).MatchString(s) })
+	c.suites = slices.DeleteFunc(c.suites, func(s string) bool { return !only.MatchString(s) || except.MatchString(s) })
 	if len(c.suites) == 0 {
 		fmt.Fprintln(stderr, "compare: no suite is left to run")
 		return 2
@@ -113,15 +115,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	return t.close(stdout)
-}
-
-func pattern(flags *flag.FlagSet, name, value, usage string) **regexp.Regexp {
-	re := regexp.MustCompile(value)
-	flags.Func(name, usage, func(s string) (err error) {
-		re, err = regexp.Compile(s)
-		return err
-	})
-	return &re
 }
 
 // A comparison is what is compared, and how.
@@ -209,10 +202,6 @@ func (v *version) sample(ctx context.Context, name string, d time.Duration, into
 		reason, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
 		return fmt.Errorf("%s does not run against %s: %w %s", name, v.label, err, reason)
 	}
-	// Rounded as package testing does: a run's own share, not the harness's.
-	n := float64(len(into.Samples))
-	into.Allocs = (into.Allocs*n + s.Allocs) / (n + 1)
-	into.Bytes = (into.Bytes*n + s.Bytes) / (n + 1)
-	into.Samples = append(into.Samples, s.NS)
+	into.Add(s.NS, s.Allocs, s.Bytes)
 	return nil
 }

@@ -21,6 +21,8 @@ import (
 //go:embed suite/*.go
 var sources embed.FS
 
+const pkg = "comparesuite" // what the suites are called inside a version
+
 // A version is one side of the comparison.
 type version struct {
 	label   string
@@ -174,22 +176,22 @@ func (v *version) build(ctx context.Context) error {
 		files = append(files, e.Name())
 	}
 	v.program = filepath.Join(v.scratch, "suite.exe")
-	err = v.compile(ctx, v.program, files)
-	if err != nil && ctx.Err() == nil {
-		// Some suite calls what this version lacks. Keep those that compile alone.
-		fitting := []string{"main.go"}
-		for _, f := range files {
-			if f == "main.go" {
-				continue
-			}
-			if v.compile(ctx, os.DevNull, []string{"main.go", f}) == nil {
-				fitting = append(fitting, f)
-			} else {
-				v.unfit = append(v.unfit, f)
-			}
+	for {
+		if err = v.compile(ctx, files); err == nil {
+			break
 		}
-		if len(fitting) > 1 {
-			err = v.compile(ctx, v.program, fitting)
+		// Some suite calls what this version lacks. The compiler names its file.
+		fits := func(f string) bool { return !strings.Contains(err.Error(), filepath.Join(pkg, f)+":") }
+		n := len(files)
+		files = slices.DeleteFunc(files, func(f string) bool {
+			if f == "main.go" || fits(f) {
+				return false
+			}
+			v.unfit = append(v.unfit, f)
+			return true
+		})
+		if len(files) == n || len(files) == 1 {
+			break
 		}
 	}
 	if err != nil {
@@ -208,16 +210,19 @@ func (v *version) build(ctx context.Context) error {
 	return nil
 }
 
-func (v *version) compile(ctx context.Context, program string, files []string) error {
-	dir := filepath.Join(v.dir, "internal", "comparesuite")
+func (v *version) compile(ctx context.Context, files []string) error {
+	dir, sourceDir := filepath.Join(v.dir, "internal", pkg), filepath.Join(v.scratch, pkg)
+	if err := os.MkdirAll(sourceDir, 0o777); err != nil {
+		return err
+	}
 	replace := map[string]string{}
 	for _, f := range files {
 		text, err := sources.ReadFile("suite/" + f)
 		if err != nil {
 			return err
 		}
-		replace[filepath.Join(dir, f)] = filepath.Join(v.scratch, f)
-		if err := os.WriteFile(filepath.Join(v.scratch, f), text, 0o666); err != nil {
+		replace[filepath.Join(dir, f)] = filepath.Join(sourceDir, f)
+		if err := os.WriteFile(filepath.Join(sourceDir, f), text, 0o666); err != nil {
 			return err
 		}
 	}
@@ -229,7 +234,9 @@ func (v *version) compile(ctx context.Context, program string, files []string) e
 	if err := os.WriteFile(overlayPath, overlay, 0o666); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlayPath, "-trimpath", "-buildvcs=false", "-o", program, "./internal/comparesuite")
+	// With -e the compiler reports every error, and so every file that has one.
+	cmd := exec.CommandContext(ctx, "go", "build", "-overlay", overlayPath, "-trimpath", "-buildvcs=false",
+		"-gcflags=-e", "-o", v.program, "./internal/"+pkg)
 	cmd.Dir = v.dir
 	// One toolchain for both, and no workspace that would swap a version's module.
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOWORK=off")

@@ -27,6 +27,8 @@ type (
 	prioritizer interface {
 		pushPriority(task func(), priority int)
 	}
+	// A waiter can wait for a task and go on. A conc pool is spent by its Wait.
+	waiter interface{ pushWait(task func()) }
 	// A resulter runs n tasks that return their number, and adds up what
 	// comes back. The others' tasks write to a slice.
 	resulter interface{ results(n int) int }
@@ -88,6 +90,11 @@ func (p queuePool) push(task func())                   { must(p.Push(task)) }
 func (p queuePool) pushPriority(task func(), prio int) { must(p.Push(task, queue.Priority(prio))) }
 func (p queuePool) finish()                            { must(p.Wait(context.Background())) }
 
+func (p queuePool) pushWait(task func()) {
+	must(p.Push(task))
+	must(p.Wait(context.Background()))
+}
+
 func (p queuePool) results(n int) (sum int) {
 	q := queue.New(func(_ context.Context, i int) (int, error) { return i, nil }, p.c)
 	tickets := make([]*queue.Ticket[int], n)
@@ -121,8 +128,20 @@ func openChannel(c int) pool {
 	return p
 }
 
-func (p *channelPool) push(task func()) { p.tasks <- task }
-func (p *channelPool) finish()          { close(p.tasks); p.workers.Wait() }
+func (p *channelPool) push(task func())     { p.tasks <- task }
+func (p *channelPool) finish()              { close(p.tasks); p.workers.Wait() }
+func (p *channelPool) pushWait(task func()) { pushWait(p, task) }
+
+// pushWait is how one waits for a task of what has no wait of its own.
+func pushWait(p pool, task func()) {
+	var ran sync.WaitGroup
+	ran.Add(1)
+	p.push(func() {
+		defer ran.Done()
+		task()
+	})
+	ran.Wait()
+}
 
 // heapPool is the priority queue of the textbooks: container/heap under a lock.
 type heapPool struct {
@@ -185,7 +204,8 @@ func (p *heapPool) work() {
 	}
 }
 
-func (p *heapPool) push(task func()) { p.pushPriority(task, 0) }
+func (p *heapPool) push(task func())     { p.pushPriority(task, 0) }
+func (p *heapPool) pushWait(task func()) { pushWait(p, task) }
 
 func (p *heapPool) pushPriority(task func(), priority int) {
 	p.mu.Lock()
@@ -211,8 +231,9 @@ func openErrgroup(c int) pool {
 	return p
 }
 
-func (p *errgroupPool) push(task func()) { p.Go(func() error { task(); return nil }) }
-func (p *errgroupPool) finish()          { must(p.Wait()) }
+func (p *errgroupPool) push(task func())     { p.Go(func() error { task(); return nil }) }
+func (p *errgroupPool) finish()              { must(p.Wait()) }
+func (p *errgroupPool) pushWait(task func()) { p.push(task); p.finish() }
 
 type semaphorePool struct {
 	*semaphore.Weighted
@@ -229,7 +250,8 @@ func (p semaphorePool) push(task func()) {
 	}()
 }
 
-func (p semaphorePool) finish() { must(p.Acquire(context.Background(), p.c)) }
+func (p semaphorePool) finish()              { must(p.Acquire(context.Background(), p.c)) }
+func (p semaphorePool) pushWait(task func()) { p.push(task); p.finish(); p.Release(p.c) }
 
 type concPool struct {
 	*concpool.Pool
@@ -271,7 +293,8 @@ func (p *antsPool) push(task func()) {
 	}))
 }
 
-func (p *antsPool) finish() { p.tasks.Wait(); p.Release() }
+func (p *antsPool) finish()              { p.tasks.Wait(); p.Release() }
+func (p *antsPool) pushWait(task func()) { p.push(task); p.tasks.Wait() }
 
 type pondPool struct {
 	pond.Pool
@@ -280,8 +303,9 @@ type pondPool struct {
 
 func openPond(c int) pool { return pondPool{pond.NewPool(c), c} }
 
-func (p pondPool) push(task func()) { must(p.Go(task)) }
-func (p pondPool) finish()          { p.StopAndWait() }
+func (p pondPool) push(task func())     { must(p.Go(task)) }
+func (p pondPool) finish()              { p.StopAndWait() }
+func (p pondPool) pushWait(task func()) { must(p.Submit(task).Wait()) }
 
 func (p pondPool) results(n int) (sum int) {
 	pool := pond.NewResultPool[int](p.c)
@@ -314,11 +338,13 @@ func (p *gopoolPool) push(task func()) {
 	})
 }
 
-func (p *gopoolPool) finish() { p.tasks.Wait() }
+func (p *gopoolPool) finish()              { p.tasks.Wait() }
+func (p *gopoolPool) pushWait(task func()) { p.push(task); p.tasks.Wait() }
 
 type workerpoolPool struct{ *workerpool.WorkerPool }
 
 func openWorkerpool(c int) pool { return workerpoolPool{workerpool.New(c)} }
 
-func (p workerpoolPool) push(task func()) { p.Submit(task) }
-func (p workerpoolPool) finish()          { p.StopWait() }
+func (p workerpoolPool) push(task func())     { p.Submit(task) }
+func (p workerpoolPool) finish()              { p.StopWait() }
+func (p workerpoolPool) pushWait(task func()) { p.SubmitWait(task) }

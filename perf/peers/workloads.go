@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tickqueue/queue/perf/internal/measure"
 )
 
 // A job is what one process does. Node's processes get the same.
@@ -18,13 +20,10 @@ type job struct {
 	Spin              int // turns of spin a task, where it works
 }
 
-// A sample is one measured figure; Allocs and Bytes are per task.
-type sample struct{ Value, Allocs, Bytes float64 }
-
 // A measured holds a sample for each metric of the workload, and the latencies
 // by powers of two of a nanosecond where it takes them.
 type measured struct {
-	Samples map[string]sample
+	Samples map[string]measure.Sample
 	Counts  []int `json:",omitempty"`
 }
 
@@ -57,14 +56,17 @@ var workloads = []workload{
 	{name: "burst/c=8", n: 1_000_000, quick: 200_000, c: 8, metrics: perTask, run: burst, node: true},
 	{name: "burst/c=64", n: 1_000_000, quick: 200_000, c: 64, metrics: perTask, run: burst, node: true},
 	{name: "producers=4/c=8", n: 1_000_000, quick: 100_000, c: 8, metrics: perTask, run: producers},
-	{name: "push-wait/c=1", n: 200_000, quick: 50_000, c: 1, metrics: perTask, run: pushWait, node: true},
+	{name: "push-wait/c=1", n: 200_000, quick: 50_000, c: 1, metrics: perTask, run: pushWaits, node: true,
+		fits: func(s subject) bool { return s.name != "conc" }},
 	{name: "results/c=8", n: 500_000, quick: 50_000, c: 8, metrics: perTask, run: results, node: true},
 	{name: "priorities=3/c=1", n: 1_000_000, quick: 200_000, c: 1, metrics: perTask, run: priorities, node: true,
-		fits: func(s subject) bool { return s.name == "queue" || s.name == "heap" || s.kind == inNode && s.name != "fastq" }},
+		fits: func(s subject) bool {
+			return s.name == "queue" || s.name == "heap" || s.kind == inNode && s.name != "fastq"
+		}},
 	{name: "work=1us/c=8", n: 200_000, quick: 20_000, c: 8, spin: time.Microsecond, metrics: perTask, run: burst},
 	{name: "work=10us/c=8", n: 40_000, quick: 4_000, c: 8, spin: 10 * time.Microsecond, metrics: perTask, run: burst},
 	{name: "work=100us/c=8", n: 4_000, quick: 400, c: 8, spin: 100 * time.Microsecond, metrics: perTask, run: burst},
-	{name: "backlog", n: 1_000_000, quick: 1_000_000, c: 1, run: backlog, node: true,
+	{name: "backlog", n: 1_000_000, quick: 300_000, c: 1, run: backlog, node: true,
 		metrics: []metric{{"time", "ns/task"}, {"held", "bytes"}, {"kept", "bytes"}},
 		fits:    func(s subject) bool { return !s.bounded }},
 	{name: "latency", n: 50_000, quick: 5_000, c: 8, run: latency,
@@ -89,20 +91,7 @@ func do(j job) (measured, error) {
 	return run(open(j.C), j), nil
 }
 
-// timed runs f and charges what it took to n tasks.
-func timed(n int, f func()) sample {
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.ReadMemStats(&before)
-	start := time.Now()
-	f()
-	took := time.Since(start)
-	runtime.ReadMemStats(&after)
-	per := func(x uint64) float64 { return math.Round(1000*float64(x)/float64(n)) / 1000 }
-	return sample{float64(took.Nanoseconds()) / float64(n), per(after.Mallocs - before.Mallocs), per(after.TotalAlloc - before.TotalAlloc)}
-}
-
-func one(s sample) measured { return measured{Samples: map[string]sample{"": s}} }
+func one(s measure.Sample) measured { return measured{Samples: map[string]measure.Sample{"": s}} }
 
 // spin works for so many turns; sink keeps the compiler from seeing through it.
 func spin(turns int) {
@@ -143,7 +132,7 @@ func task(j job) func() {
 
 func burst(p pool, j job) measured {
 	f := task(j)
-	return one(timed(j.N, func() {
+	return one(measure.Timed(j.N, func() {
 		for range j.N {
 			p.push(f)
 		}
@@ -154,7 +143,7 @@ func burst(p pool, j job) measured {
 func producers(p pool, j job) measured {
 	const number = 4
 	f := task(j)
-	return one(timed(j.N, func() {
+	return one(measure.Timed(j.N, func() {
 		var wg sync.WaitGroup
 		for range number {
 			wg.Go(func() {
@@ -168,15 +157,12 @@ func producers(p pool, j job) measured {
 	}))
 }
 
-// pushWait learns of each task's end from the task itself, which every subject
-// can do.
-func pushWait(p pool, j job) measured {
-	ran := make(chan struct{}, 1)
-	f := func() { ran <- struct{}{} }
-	s := timed(j.N, func() {
+func pushWaits(p pool, j job) measured {
+	f := task(j)
+	by := p.(waiter)
+	s := measure.Timed(j.N, func() {
 		for range j.N {
-			p.push(f)
-			<-ran
+			by.pushWait(f)
 		}
 	})
 	p.finish()
@@ -185,7 +171,7 @@ func pushWait(p pool, j job) measured {
 
 func results(p pool, j job) measured {
 	var sum int
-	s := timed(j.N, func() {
+	s := measure.Timed(j.N, func() {
 		if r, ok := p.(resulter); ok {
 			sum = r.results(j.N)
 			return
@@ -208,21 +194,12 @@ func results(p pool, j job) measured {
 func priorities(p pool, j job) measured {
 	f := task(j)
 	by := p.(prioritizer)
-	return one(timed(j.N, func() {
+	return one(measure.Timed(j.N, func() {
 		for i := range j.N {
 			by.pushPriority(f, i%3)
 		}
 		p.finish()
 	}))
-}
-
-func live() float64 {
-	var m runtime.MemStats
-	// Twice, as what a sync.Pool holds outlives one collection.
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return float64(m.HeapAlloc)
 }
 
 // backlog lets the tasks pile up behind one that does not end, and looks at the
@@ -238,24 +215,24 @@ func backlog(p pool, j job) measured {
 			close(done)
 		}
 	}
-	base := live()
+	base := measure.Heap()
 	var held float64
-	push := timed(j.N, func() {
+	push := measure.Timed(j.N, func() {
 		for range j.N {
 			p.push(f)
 		}
 	})
-	held = live() - base
-	drain := timed(j.N, func() {
+	held = measure.Heap() - base
+	drain := measure.Timed(j.N, func() {
 		close(gate)
 		<-done
 	})
-	kept := live() - base
+	kept := measure.Heap() - base
 	p.finish()
 	push.Value += drain.Value
 	push.Allocs += drain.Allocs
 	push.Bytes += drain.Bytes
-	return measured{Samples: map[string]sample{"time": push, "held": {Value: held}, "kept": {Value: max(0, kept)}}}
+	return measured{Samples: map[string]measure.Sample{"time": push, "held": {Value: held}, "kept": {Value: max(0, kept)}}}
 }
 
 // pace is the time between two pushes of a steady load that leaves the workers
@@ -274,14 +251,14 @@ func latency(p pool, j job) measured {
 		p.push(func() { delays[i] = time.Since(base) - pushed })
 	}
 	p.finish()
-	m := measured{Samples: map[string]sample{}, Counts: make([]int, 64)}
+	m := measured{Samples: map[string]measure.Sample{}, Counts: make([]int, 64)}
 	for _, d := range delays {
 		m.Counts[bits.Len64(uint64(d))]++
 	}
 	slices.Sort(delays)
 	for key, quantile := range map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1} {
 		i := int(math.Ceil(quantile*float64(len(delays)))) - 1
-		m.Samples[key] = sample{Value: float64(max(1, delays[i].Nanoseconds()))}
+		m.Samples[key] = measure.Sample{Value: float64(max(1, delays[i].Nanoseconds()))}
 	}
 	return m
 }
@@ -300,7 +277,7 @@ func idle(p pool, j job) measured {
 	time.Sleep(50 * time.Millisecond)
 	n := runtime.NumGoroutine() - baseline
 	p.finish()
-	return one(sample{Value: float64(n)})
+	return one(measure.Sample{Value: float64(n)})
 }
 
 // baseline counts what runs before any pool is opened: main, and what the

@@ -4,11 +4,13 @@ package report
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"iter"
 	"math"
 	"os"
+	"regexp"
 	"runtime"
 	"slices"
 	"time"
@@ -26,6 +28,14 @@ type Record struct {
 	Samples  []float64 `json:"samples"` // in the order in which they were taken
 	Allocs   float64   `json:"allocs"`  // per task or run
 	Bytes    float64   `json:"bytes"`   // allocated, per task or run
+}
+
+// Add takes a sample in; allocs and bytes become the means of all samples.
+func (r *Record) Add(value, allocs, bytes float64) {
+	n := float64(len(r.Samples))
+	r.Samples = append(r.Samples, value)
+	r.Allocs = (r.Allocs*n + allocs) / (n + 1)
+	r.Bytes = (r.Bytes*n + bytes) / (n + 1)
 }
 
 // Sample is what the statistics of package benchmath take.
@@ -136,4 +146,17 @@ func Progress(w io.Writer, total int) *progressbar.ProgressBar {
 		progressbar.OptionShowCount(),
 		progressbar.OptionThrottle(100*time.Millisecond),
 		progressbar.OptionClearOnFinish())
+}
+
+// Pattern defines a flag that is a regular expression.
+func Pattern(flags *flag.FlagSet, name, value, usage string) *regexp.Regexp {
+	re := regexp.MustCompile(value)
+	flags.Func(name, usage, func(s string) error {
+		given, err := regexp.Compile(s)
+		if err == nil {
+			*re = *given
+		}
+		return err
+	})
+	return re
 }
