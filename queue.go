@@ -80,9 +80,11 @@ type Queue[T, R any] struct {
 	host  host.Host
 	gate  chan struct{} // if non-nil, workers stop here until the host has had its turn
 
-	active bool          // tasks were accepted since the queue was last idle
-	idle   chan struct{} // if non-nil, closed when the queue becomes idle
-	events events[T]
+	active    bool          // tasks were accepted since the queue was last idle
+	idle      chan struct{} // if non-nil, becomes ready when the queue becomes idle
+	waits     int           // calls of Wait that have asked for idle
+	spareIdle chan struct{} // the idle of before, if one call asked for it
+	events    events[T]
 
 	running                            int // tasks of busy workers
 	pushed, succeeded, failed, dropped uint64
@@ -212,8 +214,7 @@ func (q *Queue[T, R]) consequences(chained bool) {
 		q.active = false
 		q.emit(drain)
 		if q.idle != nil {
-			close(q.idle)
-			q.idle = nil
+			q.wake()
 		}
 	}
 	due := !q.isWaitingForProcessing && q.mayStart()
@@ -528,8 +529,12 @@ func (q *Queue[T, R]) Wait(ctx context.Context) error {
 		return nil
 	}
 	if q.idle == nil {
-		q.idle = make(chan struct{})
+		q.idle, q.spareIdle = q.spareIdle, nil
+		if q.idle == nil || len(q.idle) > 0 { // or its waiter has given up or is late
+			q.idle = make(chan struct{}, 1)
+		}
 	}
+	q.waits++
 	idle := q.idle
 	q.unlock()
 	if ctx.Done() == nil { // a receive costs half a select
@@ -547,6 +552,18 @@ func (q *Queue[T, R]) Wait(ctx context.Context) error {
 	default:
 		return ctx.Err()
 	}
+}
+
+// wake tells those who wait that the queue is idle. The channel of one who waits
+// alone can be used again, so that pushing and waiting by turns allocates nothing.
+func (q *Queue[T, R]) wake() {
+	if q.waits == 1 {
+		q.idle <- struct{}{}
+		q.spareIdle = q.idle
+	} else {
+		close(q.idle)
+	}
+	q.idle, q.waits = nil, 0
 }
 
 // Shutdown closes the queue, so that every further push returns [ErrClosed],
