@@ -47,7 +47,7 @@ func (in *inbox[T, R]) push(task T, p place, e *entry[T, R]) bool {
 
 func (in *inbox[T, R]) lock() {
 	if !in.mu.TryLock() {
-		lockSlowly(&in.mu, short)
+		lockSlowly(&in.mu, shortPause)
 	}
 }
 

@@ -90,10 +90,8 @@ type Queue[T, R any] struct {
 	pushed, succeeded, failed, dropped uint64
 	passes, yields                     uint64
 
-	// Most pushes find a worker in possession of the lock and of the processor
-	// caches that go with it. See inbox.
-	inboxIsOpen bool // a copy
-	inboxBar    int  // a copy
+	inboxIsOpen bool // what the inbox knows, too, at an address
+	inboxBar    int  // that pushes leave in a worker's cache
 	_           [cacheLine]byte
 	inbox       inbox[T, R]
 }
@@ -166,7 +164,7 @@ func newQueue[T, R any](concurrency, payload int, opts []Option) *Queue[T, R] {
 // lock locks the queue with all that was pushed, and reports whether it had to
 // wait for that.
 func (q *Queue[T, R]) lock() (contended bool) {
-	contended = !q.mu.TryLock() && lockSlowly(&q.mu, short)
+	contended = !q.mu.TryLock() && lockSlowly(&q.mu, shortPause)
 	if q.inboxIsOpen {
 		q.absorb()
 	}
@@ -176,13 +174,21 @@ func (q *Queue[T, R]) lock() (contended bool) {
 	return contended
 }
 
-// lockSlowly locks a mutex that is locked. The critical sections here are
-// shorter than it takes to put a goroutine to sleep, and sync.Mutex sleeps at
-// once on a processor with other goroutines to run; so it tries a few times
-// before, and lets the other go on undisturbed between the tries.
-func lockSlowly(mu *sync.Mutex, patience int) bool {
+// How many steps of an empty loop lockSlowly waits between two tries. A worker
+// lets whoever has the lock, and what it guards in its caches, keep both for
+// several tasks: to pass them on costs more than a small task.
+const (
+	shortPause = 30
+	longPause  = 1000
+)
+
+// lockSlowly locks a mutex that TryLock has found locked. The critical sections
+// here are shorter than it takes to put a goroutine to sleep, and sync.Mutex
+// sleeps at once on a processor with other goroutines to run; so it tries a few
+// times more before.
+func lockSlowly(mu *sync.Mutex, pause int) bool {
 	for range 10 {
-		for range patience {
+		for range pause {
 		}
 		if mu.TryLock() {
 			return true
@@ -191,8 +197,6 @@ func lockSlowly(mu *sync.Mutex, patience int) bool {
 	mu.Lock()
 	return true
 }
-
-const short, long = 30, 1000
 
 // unlock draws the consequences of what was changed under the lock and unlocks.
 // Whatever changes the state ends here.
@@ -232,170 +236,6 @@ func (q *Queue[T, R]) isIdle() bool { return q.busy.len == 0 && q.waiting.Len() 
 
 // room returns how many more tasks may wait.
 func (q *Queue[T, R]) room() int { return q.capacity - q.waiting.Len() }
-
-// Push appends a task and returns at once; it never runs a worker or a hook.
-// It returns [ErrClosed] or [ErrFull] if the queue did not take the task.
-func (q *Queue[T, R]) Push(task T, opts ...PushOption) error {
-	return q.push(task, placeOf(opts), nil)
-}
-
-// Submit is [Queue.Push] with a ticket, on which the task's end can be awaited
-// and by which it can be canceled.
-func (q *Queue[T, R]) Submit(task T, opts ...PushOption) (*Ticket[R], error) {
-	e := newEntry(q)
-	if err := q.push(task, placeOf(opts), e); err != nil {
-		return nil, err
-	}
-	return &e.Ticket, nil
-}
-
-// push appends a task if there is room.
-func (q *Queue[T, R]) push(task T, p place, e *entry[T, R]) error {
-	if q.inbox.isOpen.Load() && (q.parent == nil || q.parent.Err() == nil) && q.inbox.push(task, p, e) {
-		return nil
-	}
-	contended := q.lock()
-	if err := q.refusal(1); err != nil {
-		q.unlock()
-		return err
-	}
-	q.append(task, p, e)
-	if contended {
-		q.openInbox()
-	}
-	q.unlock()
-	return nil
-}
-
-// PushAll is [Queue.Push] for several tasks, in their order, with none of
-// others between them. It takes all or none: if there is no room for all, it
-// returns [ErrFull]. It does not keep the slice.
-func (q *Queue[T, R]) PushAll(tasks []T, opts ...PushOption) error {
-	p := placeOf(opts)
-	q.lock()
-	defer q.unlock()
-	if err := q.refusal(len(tasks)); err != nil {
-		return err
-	}
-	if p.front {
-		for _, task := range slices.Backward(tasks) {
-			q.append(task, p, nil)
-		}
-		return nil
-	}
-	for _, task := range tasks {
-		q.append(task, p, nil)
-	}
-	return nil
-}
-
-// PushWait is [Queue.Push], but waits for room: first come, first served. It
-// returns [ErrClosed], also if the queue is closed meanwhile, or the error of
-// ctx if that is done, even to begin with; the task was not taken then.
-func (q *Queue[T, R]) PushWait(ctx context.Context, task T, opts ...PushOption) error {
-	return q.pushWait(ctx, task, placeOf(opts), nil)
-}
-
-// Do pushes a task, waiting for room as [Queue.PushWait] does, and waits for
-// its result. If ctx is done before the task has started, the task is withdrawn
-// and Do returns the error of ctx; once it has started, Do returns when the
-// worker does.
-func (q *Queue[T, R]) Do(ctx context.Context, task T, opts ...PushOption) (R, error) {
-	e := newEntry(q)
-	e.done = make(chan struct{})
-	if ctx != context.Background() { // which carries nothing and is never done
-		e.ctx = ctx
-	}
-	if err := q.pushWait(ctx, task, placeOf(opts), e); err != nil {
-		var zero R
-		return zero, err
-	}
-	select {
-	case <-e.done:
-	case <-ctx.Done():
-		e.withdraw(ctx.Err())
-		<-e.done
-	}
-	return e.result, e.err
-}
-
-// A pusher is a PushWait or Do that waits for room.
-type pusher[T, R any] struct {
-	task    T
-	place   place
-	entry   *entry[T, R] // nil for PushWait
-	ctx     context.Context
-	handle  runlist.Handle[*pusher[T, R], struct{}]
-	decided chan struct{} // closed when the task was taken or refused
-	err     error         // why it was refused
-}
-
-// pushWait appends a task as soon as there is room.
-func (q *Queue[T, R]) pushWait(ctx context.Context, task T, p place, e *entry[T, R]) error {
-	q.lock()
-	err := q.refusal(1)
-	if err != ErrClosed && ctx.Err() != nil {
-		err = ctx.Err()
-	}
-	switch err {
-	case nil:
-		q.append(task, p, e)
-		fallthrough
-	default:
-		q.unlock()
-		return err
-	case ErrFull:
-	}
-	w := &pusher[T, R]{task: task, place: p, entry: e, ctx: ctx, decided: make(chan struct{})}
-	q.pushers.PushBack(0, w, &w.handle)
-	q.unlock()
-
-	select {
-	case <-w.decided:
-		return w.err
-	case <-ctx.Done():
-	}
-	q.lock()
-	defer q.unlock()
-	if w.handle.Held() {
-		q.pushers.Remove(&w.handle)
-		return ctx.Err()
-	}
-	return w.err
-}
-
-// refusal returns why n tasks cannot be taken now.
-func (q *Queue[T, R]) refusal(n int) error {
-	switch {
-	case q.closed:
-		return ErrClosed
-	case n > q.room():
-		return ErrFull
-	}
-	return nil
-}
-
-// append takes a task. It needs the lock, as do all methods that follow a verb
-// and are not exported.
-func (q *Queue[T, R]) append(task T, p place, e *entry[T, R]) {
-	if p.front {
-		q.waiting.PushFront(p.priority, task, handleOf(e))
-	} else {
-		q.waiting.PushBack(p.priority, task, handleOf(e))
-	}
-	q.pushed++
-	q.active = true
-}
-
-// admit gives room to the pusher that came first. A pusher whose context is
-// done is turned away here, too, lest it take a place that it no longer wants.
-func (q *Queue[T, R]) admit() {
-	w, _ := q.pushers.Pop()
-	if w.err = w.ctx.Err(); w.err == nil {
-		q.append(w.task, w.place, w.entry)
-	}
-	close(w.decided)
-}
 
 // drop settles a waiting task that will not run.
 func (q *Queue[T, R]) drop(e *entry[T, R], err error) {

@@ -131,7 +131,7 @@ func (w *worker[T, R]) rescue(v any) {
 // lock locks the queue but leaves the inbox alone.
 func (w *worker[T, R]) lock() {
 	if !w.q.mu.TryLock() {
-		lockSlowly(&w.q.mu, long)
+		lockSlowly(&w.q.mu, longPause)
 	}
 	if w.q.parent != nil {
 		w.q.checkParent()
