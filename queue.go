@@ -54,7 +54,8 @@ type Queue[T, R any] struct {
 
 	pass func() // q.process, bound once so that starting it allocates nothing
 
-	mu sync.Mutex // guards everything below; see lock and unlock
+	_  [cacheLine]byte // so that a push to the inbox reads no line that workers write
+	mu sync.Mutex      // guards everything below; see lock and unlock
 
 	concurrency int
 	low         int // as many places taken, or fewer, are Unsaturated
