@@ -12,6 +12,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -133,7 +134,7 @@ type result struct {
 }
 
 // all measures suite after suite. It ends early only when ctx is done.
-func (c *comparison) all(ctx context.Context) func(yield func(string, [2]*result) bool) {
+func (c *comparison) all(ctx context.Context) iter.Seq2[string, [2]*result] {
 	return func(yield func(string, [2]*result) bool) {
 		bar := report.Progress(c.stderr, len(c.suites)*c.samples*2)
 		for i, name := range c.suites {
@@ -167,8 +168,8 @@ func (c *comparison) measure(ctx context.Context, name string, tick func()) (res
 	if errors.Join(results[0].err, results[1].err) != nil {
 		return results
 	}
-	// Half of a sample's share is for starting the process and warming up.
-	share := c.limit / time.Duration(4*c.samples)
+	// Two thirds of a sample's share are for starting, warming up and overshooting.
+	share := c.limit / time.Duration(6*c.samples)
 	start := time.Now()
 	for round, i := range report.Interleave(c.samples, 2) {
 		// Only between rounds, so that both have as many samples.

@@ -18,21 +18,50 @@ import (
 
 // A pool is what every subject offers, each in the way its users write it.
 type pool interface {
-	push(task func())
-	finish() // waits for all tasks, and lets go of the workers
+	push(i int) // task number i
+	finish()    // waits for all tasks, and lets go of the workers
 }
 
 // Some offer more.
 type (
-	prioritizer interface {
-		pushPriority(task func(), priority int)
-	}
+	prioritizer interface{ pushPriority(i, priority int) }
 	// A waiter can wait for a task and go on. A conc pool is spent by its Wait.
-	waiter interface{ pushWait(task func()) }
+	waiter interface{ pushWait(i int) }
 	// A resulter runs n tasks that return their number, and adds up what
 	// comes back. The others' tasks write to a slice.
 	resulter interface{ results(n int) int }
 )
+
+// A work is what the tasks do.
+type work struct {
+	do func(i int)
+	// The tasks do not look at their number, so that one func serves for all:
+	// a push costs what the subject makes of it, and no closure of ours.
+	alike bool
+}
+
+// closures returns what gives the func of a task, as build makes it.
+func closures[F any](w work, build func(i int) F) func(i int) F {
+	if !w.alike {
+		return build
+	}
+	one := build(0)
+	return func(int) F { return one }
+}
+
+func (w work) funcs() func(i int) func() {
+	return closures(w, func(i int) func() { return func() { w.do(i) } })
+}
+
+// counted is for pools that have no wait of their own.
+func (w work) counted(tasks *sync.WaitGroup) func(i int) func() {
+	return closures(w, func(i int) func() {
+		return func() {
+			defer tasks.Done()
+			w.do(i)
+		}
+	})
+}
 
 type subject struct {
 	name string
@@ -40,7 +69,7 @@ type subject struct {
 	// Push waits for a worker, or for room in a small buffer, so that no
 	// backlog can be.
 	bounded bool
-	open    func(c int) pool // nil for those in Node
+	open    func(c int, w work) pool // nil for those in Node
 }
 
 type kind int
@@ -74,26 +103,23 @@ func must(err error) {
 	}
 }
 
+// queuePool is given values, and its worker does the work.
 type queuePool struct {
-	*queue.Queue[func(), struct{}]
+	*queue.Queue[int, struct{}]
 	c int
 }
 
-func openQueue(c int) pool {
-	return queuePool{queue.New(func(_ context.Context, task func()) (struct{}, error) {
-		task()
+func openQueue(c int, w work) pool {
+	return queuePool{queue.New(func(_ context.Context, i int) (struct{}, error) {
+		w.do(i)
 		return struct{}{}, nil
 	}, c), c}
 }
 
-func (p queuePool) push(task func())                   { must(p.Push(task)) }
-func (p queuePool) pushPriority(task func(), prio int) { must(p.Push(task, queue.Priority(prio))) }
-func (p queuePool) finish()                            { must(p.Wait(context.Background())) }
-
-func (p queuePool) pushWait(task func()) {
-	must(p.Push(task))
-	must(p.Wait(context.Background()))
-}
+func (p queuePool) push(i int)               { must(p.Push(i)) }
+func (p queuePool) pushPriority(i, prio int) { must(p.Push(i, queue.Priority(prio))) }
+func (p queuePool) pushWait(i int)           { p.push(i); p.finish() }
+func (p queuePool) finish()                  { must(p.Wait(context.Background())) }
 
 func (p queuePool) results(n int) (sum int) {
 	q := queue.New(func(_ context.Context, i int) (int, error) { return i, nil }, p.c)
@@ -111,40 +137,48 @@ func (p queuePool) results(n int) (sum int) {
 	return sum
 }
 
+// A numbered task of the yardsticks closes done, if it is not nil, when it has run.
+type numbered struct {
+	i    int
+	done chan struct{}
+}
+
+func (w work) run(t numbered) {
+	w.do(t.i)
+	if t.done != nil {
+		close(t.done)
+	}
+}
+
 type channelPool struct {
-	tasks   chan func()
+	tasks   chan numbered
 	workers sync.WaitGroup
 }
 
-func openChannel(c int) pool {
-	p := &channelPool{tasks: make(chan func(), 1024)}
+func openChannel(c int, w work) pool {
+	p := &channelPool{tasks: make(chan numbered, 1024)}
 	for range c {
 		p.workers.Go(func() {
-			for task := range p.tasks {
-				task()
+			for t := range p.tasks {
+				w.run(t)
 			}
 		})
 	}
 	return p
 }
 
-func (p *channelPool) push(task func())     { p.tasks <- task }
-func (p *channelPool) finish()              { close(p.tasks); p.workers.Wait() }
-func (p *channelPool) pushWait(task func()) { pushWait(p, task) }
+func (p *channelPool) push(i int) { p.tasks <- numbered{i: i} }
+func (p *channelPool) finish()    { close(p.tasks); p.workers.Wait() }
 
-// pushWait is how one waits for a task of what has no wait of its own.
-func pushWait(p pool, task func()) {
-	var ran sync.WaitGroup
-	ran.Add(1)
-	p.push(func() {
-		defer ran.Done()
-		task()
-	})
-	ran.Wait()
+func (p *channelPool) pushWait(i int) {
+	t := numbered{i, make(chan struct{})}
+	p.tasks <- t
+	<-t.done
 }
 
 // heapPool is the priority queue of the textbooks: container/heap under a lock.
 type heapPool struct {
+	work
 	mu      sync.Mutex
 	tasks   taskHeap
 	pushed  int
@@ -155,7 +189,7 @@ type heapPool struct {
 
 type heapTask struct {
 	priority, number int // number keeps the order within a priority
-	run              func()
+	numbered
 }
 
 type taskHeap []heapTask
@@ -178,16 +212,16 @@ func (h *taskHeap) Pop() any {
 	return t
 }
 
-func openHeap(c int) pool {
-	p := &heapPool{}
+func openHeap(c int, w work) pool {
+	p := &heapPool{work: w}
 	p.more.L = &p.mu
 	for range c {
-		p.workers.Go(p.work)
+		p.workers.Go(p.drain)
 	}
 	return p
 }
 
-func (p *heapPool) work() {
+func (p *heapPool) drain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for {
@@ -199,18 +233,24 @@ func (p *heapPool) work() {
 		}
 		t := heap.Pop(&p.tasks).(heapTask)
 		p.mu.Unlock()
-		t.run()
+		p.run(t.numbered)
 		p.mu.Lock()
 	}
 }
 
-func (p *heapPool) push(task func())     { p.pushPriority(task, 0) }
-func (p *heapPool) pushWait(task func()) { pushWait(p, task) }
+func (p *heapPool) push(i int)                   { p.add(0, numbered{i: i}) }
+func (p *heapPool) pushPriority(i, priority int) { p.add(priority, numbered{i: i}) }
 
-func (p *heapPool) pushPriority(task func(), priority int) {
+func (p *heapPool) pushWait(i int) {
+	t := numbered{i, make(chan struct{})}
+	p.add(0, t)
+	<-t.done
+}
+
+func (p *heapPool) add(priority int, t numbered) {
 	p.mu.Lock()
 	p.pushed++
-	heap.Push(&p.tasks, heapTask{priority, p.pushed, task})
+	heap.Push(&p.tasks, heapTask{priority, p.pushed, t})
 	p.mu.Unlock()
 	p.more.Signal()
 }
@@ -223,45 +263,56 @@ func (p *heapPool) finish() {
 	p.workers.Wait()
 }
 
-type errgroupPool struct{ errgroup.Group }
+type errgroupPool struct {
+	errgroup.Group
+	task func(i int) func() error
+}
 
-func openErrgroup(c int) pool {
-	p := &errgroupPool{}
+func openErrgroup(c int, w work) pool {
+	p := &errgroupPool{task: closures(w, func(i int) func() error {
+		return func() error { w.do(i); return nil }
+	})}
 	p.SetLimit(c)
 	return p
 }
 
-func (p *errgroupPool) push(task func())     { p.Go(func() error { task(); return nil }) }
-func (p *errgroupPool) finish()              { must(p.Wait()) }
-func (p *errgroupPool) pushWait(task func()) { p.push(task); p.finish() }
+func (p *errgroupPool) push(i int)     { p.Go(p.task(i)) }
+func (p *errgroupPool) pushWait(i int) { p.push(i); p.finish() }
+func (p *errgroupPool) finish()        { must(p.Wait()) }
 
 type semaphorePool struct {
 	*semaphore.Weighted
 	c int64
+	work
 }
 
-func openSemaphore(c int) pool { return semaphorePool{semaphore.NewWeighted(int64(c)), int64(c)} }
+func openSemaphore(c int, w work) pool {
+	return semaphorePool{semaphore.NewWeighted(int64(c)), int64(c), w}
+}
 
-func (p semaphorePool) push(task func()) {
+func (p semaphorePool) push(i int) {
 	must(p.Acquire(context.Background(), 1))
 	go func() {
 		defer p.Release(1)
-		task()
+		p.do(i)
 	}()
 }
 
-func (p semaphorePool) finish()              { must(p.Acquire(context.Background(), p.c)) }
-func (p semaphorePool) pushWait(task func()) { p.push(task); p.finish(); p.Release(p.c) }
+func (p semaphorePool) pushWait(i int) { p.push(i); p.finish(); p.Release(p.c) }
+func (p semaphorePool) finish()        { must(p.Acquire(context.Background(), p.c)) }
 
 type concPool struct {
 	*concpool.Pool
-	c int
+	c    int
+	task func(i int) func()
 }
 
-func openConc(c int) pool { return concPool{concpool.New().WithMaxGoroutines(c), c} }
+func openConc(c int, w work) pool {
+	return concPool{concpool.New().WithMaxGoroutines(c), c, w.funcs()}
+}
 
-func (p concPool) push(task func()) { p.Go(task) }
-func (p concPool) finish()          { p.Wait() }
+func (p concPool) push(i int) { p.Go(p.task(i)) }
+func (p concPool) finish()    { p.Wait() }
 
 func (p concPool) results(n int) (sum int) {
 	pool := concpool.NewWithResults[int]().WithMaxGoroutines(p.c)
@@ -276,36 +327,37 @@ func (p concPool) results(n int) (sum int) {
 
 type antsPool struct {
 	*ants.Pool
-	tasks sync.WaitGroup // ants has no wait of its own
+	tasks sync.WaitGroup
+	task  func(i int) func()
 }
 
-func openAnts(c int) pool {
-	p, err := ants.NewPool(c)
+func openAnts(c int, w work) pool {
+	inner, err := ants.NewPool(c)
 	must(err)
-	return &antsPool{Pool: p}
+	p := &antsPool{Pool: inner}
+	p.task = w.counted(&p.tasks)
+	return p
 }
 
-func (p *antsPool) push(task func()) {
+func (p *antsPool) push(i int) {
 	p.tasks.Add(1)
-	must(p.Submit(func() {
-		defer p.tasks.Done()
-		task()
-	}))
+	must(p.Submit(p.task(i)))
 }
 
-func (p *antsPool) finish()              { p.tasks.Wait(); p.Release() }
-func (p *antsPool) pushWait(task func()) { p.push(task); p.tasks.Wait() }
+func (p *antsPool) pushWait(i int) { p.push(i); p.tasks.Wait() }
+func (p *antsPool) finish()        { p.tasks.Wait(); p.Release() }
 
 type pondPool struct {
 	pond.Pool
-	c int
+	c    int
+	task func(i int) func()
 }
 
-func openPond(c int) pool { return pondPool{pond.NewPool(c), c} }
+func openPond(c int, w work) pool { return pondPool{pond.NewPool(c), c, w.funcs()} }
 
-func (p pondPool) push(task func())     { must(p.Go(task)) }
-func (p pondPool) finish()              { p.StopAndWait() }
-func (p pondPool) pushWait(task func()) { must(p.Submit(task).Wait()) }
+func (p pondPool) push(i int)     { must(p.Go(p.task(i))) }
+func (p pondPool) pushWait(i int) { must(p.Submit(p.task(i)).Wait()) }
+func (p pondPool) finish()        { p.StopAndWait() }
 
 func (p pondPool) results(n int) (sum int) {
 	pool := pond.NewResultPool[int](p.c)
@@ -323,28 +375,31 @@ func (p pondPool) results(n int) (sum int) {
 
 type gopoolPool struct {
 	gopool.Pool
-	tasks sync.WaitGroup // gopool has no wait of its own
+	tasks sync.WaitGroup
+	task  func(i int) func()
 }
 
-func openGopool(c int) pool {
-	return &gopoolPool{Pool: gopool.NewPool("peer", int32(c), gopool.NewConfig())}
+func openGopool(c int, w work) pool {
+	p := &gopoolPool{Pool: gopool.NewPool("peer", int32(c), gopool.NewConfig())}
+	p.task = w.counted(&p.tasks)
+	return p
 }
 
-func (p *gopoolPool) push(task func()) {
+func (p *gopoolPool) push(i int) {
 	p.tasks.Add(1)
-	p.Go(func() {
-		defer p.tasks.Done()
-		task()
-	})
+	p.Go(p.task(i))
 }
 
-func (p *gopoolPool) finish()              { p.tasks.Wait() }
-func (p *gopoolPool) pushWait(task func()) { p.push(task); p.tasks.Wait() }
+func (p *gopoolPool) pushWait(i int) { p.push(i); p.tasks.Wait() }
+func (p *gopoolPool) finish()        { p.tasks.Wait() }
 
-type workerpoolPool struct{ *workerpool.WorkerPool }
+type workerpoolPool struct {
+	*workerpool.WorkerPool
+	task func(i int) func()
+}
 
-func openWorkerpool(c int) pool { return workerpoolPool{workerpool.New(c)} }
+func openWorkerpool(c int, w work) pool { return workerpoolPool{workerpool.New(c), w.funcs()} }
 
-func (p workerpoolPool) push(task func())     { p.Submit(task) }
-func (p workerpoolPool) finish()              { p.StopWait() }
-func (p workerpoolPool) pushWait(task func()) { p.SubmitWait(task) }
+func (p workerpoolPool) push(i int)     { p.Submit(p.task(i)) }
+func (p workerpoolPool) pushWait(i int) { p.SubmitWait(p.task(i)) }
+func (p workerpoolPool) finish()        { p.StopWait() }

@@ -35,12 +35,15 @@ type workload struct {
 	// Metrics are named workload/metric; where there is but one it is named as
 	// the workload and its key is empty.
 	metrics []metric
-	run     func(p pool, j job) measured
+	run     func(open opener, j job) measured
 	fits    func(s subject) bool // nil if all do
 	node    bool                 // bench.mjs has it too
 }
 
 type metric struct{ key, unit string }
+
+// An opener makes a subject's pool for the concurrency of the job.
+type opener func(w work) pool
 
 func (w workload) metric(m metric) string {
 	if m.key == "" {
@@ -52,26 +55,26 @@ func (w workload) metric(m metric) string {
 var perTask = []metric{{"", "ns/task"}}
 
 var workloads = []workload{
-	{name: "burst/c=1", n: 1_000_000, quick: 200_000, c: 1, metrics: perTask, run: burst, node: true},
-	{name: "burst/c=8", n: 1_000_000, quick: 200_000, c: 8, metrics: perTask, run: burst, node: true},
-	{name: "burst/c=64", n: 1_000_000, quick: 200_000, c: 64, metrics: perTask, run: burst, node: true},
-	{name: "producers=4/c=8", n: 1_000_000, quick: 100_000, c: 8, metrics: perTask, run: producers},
-	{name: "push-wait/c=1", n: 200_000, quick: 50_000, c: 1, metrics: perTask, run: pushWaits, node: true,
+	{name: "burst/c=1", n: 1_000_000, quick: 100_000, c: 1, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=8", n: 1_000_000, quick: 100_000, c: 8, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=64", n: 1_000_000, quick: 100_000, c: 64, metrics: perTask, run: burst, node: true},
+	{name: "producers=4/c=8", n: 1_000_000, quick: 50_000, c: 8, metrics: perTask, run: producers},
+	{name: "push-wait/c=1", n: 200_000, quick: 20_000, c: 1, metrics: perTask, run: pushWaits, node: true,
 		fits: func(s subject) bool { return s.name != "conc" }},
-	{name: "results/c=8", n: 500_000, quick: 50_000, c: 8, metrics: perTask, run: results, node: true},
-	{name: "priorities=3/c=1", n: 1_000_000, quick: 200_000, c: 1, metrics: perTask, run: priorities, node: true,
+	{name: "results/c=8", n: 500_000, quick: 30_000, c: 8, metrics: perTask, run: results, node: true},
+	{name: "priorities=3/c=1", n: 1_000_000, quick: 100_000, c: 1, metrics: perTask, run: priorities, node: true,
 		fits: func(s subject) bool {
 			return s.name == "queue" || s.name == "heap" || s.kind == inNode && s.name != "fastq"
 		}},
 	{name: "work=1us/c=8", n: 200_000, quick: 20_000, c: 8, spin: time.Microsecond, metrics: perTask, run: burst},
 	{name: "work=10us/c=8", n: 40_000, quick: 4_000, c: 8, spin: 10 * time.Microsecond, metrics: perTask, run: burst},
 	{name: "work=100us/c=8", n: 4_000, quick: 400, c: 8, spin: 100 * time.Microsecond, metrics: perTask, run: burst},
-	{name: "backlog", n: 1_000_000, quick: 300_000, c: 1, run: backlog, node: true,
+	{name: "backlog", n: 1_000_000, quick: 200_000, c: 1, run: backlog, node: true,
 		metrics: []metric{{"time", "ns/task"}, {"held", "bytes"}, {"kept", "bytes"}},
 		fits:    func(s subject) bool { return !s.bounded }},
-	{name: "latency", n: 50_000, quick: 5_000, c: 8, run: latency,
+	{name: "latency", n: 50_000, quick: 3_000, c: 8, run: latency,
 		metrics: []metric{{"p50", "ns"}, {"p90", "ns"}, {"p99", "ns"}, {"max", "ns"}}},
-	{name: "idle", n: 10_000, quick: 10_000, c: 8, run: idle, metrics: []metric{{"", "goroutines"}}},
+	{name: "idle", n: 1_000, quick: 1_000, c: 8, run: idle, metrics: []metric{{"", "goroutines"}}},
 }
 
 // do is what a process of one subject in Go does.
@@ -81,14 +84,15 @@ func do(j job) (measured, error) {
 	if w < 0 || s < 0 {
 		return measured{}, fmt.Errorf("no workload %q or no subject %q", j.Workload, j.Subject)
 	}
-	run, open := workloads[w].run, subjects[s].open
+	run := workloads[w].run
+	open := func(w work) pool { return subjects[s].open(j.C, w) }
 	if j.Workload != "idle" && j.Workload != "backlog" {
 		// Warm up threads and code, not the pool that is measured.
 		warm := j
 		warm.N = max(1, j.N/20)
-		run(open(j.C), warm)
+		run(open, warm)
 	}
-	return run(open(j.C), j), nil
+	return run(open, j), nil
 }
 
 func one(s measure.Sample) measured { return measured{Samples: map[string]measure.Sample{"": s}} }
@@ -121,34 +125,33 @@ func calibrate() float64 {
 	return turns / (float64(best.Nanoseconds()) / 1000)
 }
 
-// task is one task for all, so that a push costs what the subject makes of it
-// and no closure of ours.
-func task(j job) func() {
+// same is the work of tasks that are all alike.
+func same(j job) work {
 	if j.Spin == 0 {
-		return func() {}
+		return work{func(int) {}, true}
 	}
-	return func() { spin(j.Spin) }
+	return work{func(int) { spin(j.Spin) }, true}
 }
 
-func burst(p pool, j job) measured {
-	f := task(j)
+func burst(open opener, j job) measured {
+	p := open(same(j))
 	return one(measure.Timed(j.N, func() {
-		for range j.N {
-			p.push(f)
+		for i := range j.N {
+			p.push(i)
 		}
 		p.finish()
 	}))
 }
 
-func producers(p pool, j job) measured {
+func producers(open opener, j job) measured {
 	const number = 4
-	f := task(j)
+	p := open(same(j))
 	return one(measure.Timed(j.N, func() {
 		var wg sync.WaitGroup
 		for range number {
 			wg.Go(func() {
-				for range j.N / number {
-					p.push(f)
+				for i := range j.N / number {
+					p.push(i)
 				}
 			})
 		}
@@ -157,28 +160,30 @@ func producers(p pool, j job) measured {
 	}))
 }
 
-func pushWaits(p pool, j job) measured {
-	f := task(j)
+func pushWaits(open opener, j job) measured {
+	p := open(same(j))
 	by := p.(waiter)
 	s := measure.Timed(j.N, func() {
-		for range j.N {
-			by.pushWait(f)
+		for i := range j.N {
+			by.pushWait(i)
 		}
 	})
 	p.finish()
 	return one(s)
 }
 
-func results(p pool, j job) measured {
+func results(open opener, j job) measured {
+	var all []int
+	p := open(work{do: func(i int) { all[i] = i }})
 	var sum int
 	s := measure.Timed(j.N, func() {
 		if r, ok := p.(resulter); ok {
 			sum = r.results(j.N)
 			return
 		}
-		all := make([]int, j.N)
+		all = make([]int, j.N)
 		for i := range all {
-			p.push(func() { all[i] = i })
+			p.push(i)
 		}
 		p.finish()
 		for _, i := range all {
@@ -191,12 +196,12 @@ func results(p pool, j job) measured {
 	return one(s)
 }
 
-func priorities(p pool, j job) measured {
-	f := task(j)
+func priorities(open opener, j job) measured {
+	p := open(same(j))
 	by := p.(prioritizer)
 	return one(measure.Timed(j.N, func() {
 		for i := range j.N {
-			by.pushPriority(f, i%3)
+			by.pushPriority(i, i%3)
 		}
 		p.finish()
 	}))
@@ -204,25 +209,27 @@ func priorities(p pool, j job) measured {
 
 // backlog lets the tasks pile up behind one that does not end, and looks at the
 // heap before, while all wait, and when all have run and the pool is still there.
-func backlog(p pool, j job) measured {
-	gate, opened := make(chan struct{}), make(chan struct{})
-	p.push(func() { close(opened); <-gate })
-	<-opened
+func backlog(open opener, j job) measured {
+	gate, opened, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var ran atomic.Int64
-	done := make(chan struct{})
-	f := func() {
-		if ran.Add(1) == int64(j.N) {
+	p := open(work{func(int) {
+		switch ran.Add(1) {
+		case 1:
+			close(opened)
+			<-gate
+		case int64(j.N) + 1:
 			close(done)
 		}
-	}
+	}, true})
+	p.push(0)
+	<-opened
 	base := measure.Heap()
-	var held float64
 	push := measure.Timed(j.N, func() {
-		for range j.N {
-			p.push(f)
+		for i := range j.N {
+			p.push(i)
 		}
 	})
-	held = measure.Heap() - base
+	held := measure.Heap() - base
 	drain := measure.Timed(j.N, func() {
 		close(gate)
 		<-done
@@ -239,16 +246,17 @@ func backlog(p pool, j job) measured {
 // idle for most of it.
 const pace = 20 * time.Microsecond
 
-func latency(p pool, j job) measured {
+func latency(open opener, j job) measured {
 	base := time.Now()
-	delays := make([]time.Duration, j.N)
+	delays := make([]time.Duration, j.N) // until it starts, minus when it was pushed
+	p := open(work{do: func(i int) { delays[i] += time.Since(base) }})
 	for i := range delays {
 		due := time.Duration(i) * pace
 		for time.Since(base) < due {
 			runtime.Gosched() // sleeping is coarser than the pace
 		}
-		pushed := time.Since(base)
-		p.push(func() { delays[i] = time.Since(base) - pushed })
+		delays[i] = -time.Since(base)
+		p.push(i)
 	}
 	p.finish()
 	m := measured{Samples: map[string]measure.Sample{}, Counts: make([]int, 64)}
@@ -265,11 +273,12 @@ func latency(p pool, j job) measured {
 
 // idle counts the goroutines that a pool without work holds on to. Those that a
 // package starts when it is imported are not among them.
-func idle(p pool, j job) measured {
+func idle(open opener, j job) measured {
 	var wg sync.WaitGroup
-	for range j.N {
+	p := open(work{func(int) { wg.Done() }, true})
+	for i := range j.N {
 		wg.Add(1)
-		p.push(wg.Done)
+		p.push(i)
 	}
 	wg.Wait()
 	// Long enough for goroutines that are on their way out, shorter than any

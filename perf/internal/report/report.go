@@ -34,8 +34,8 @@ type Record struct {
 func (r *Record) Add(value, allocs, bytes float64) {
 	n := float64(len(r.Samples))
 	r.Samples = append(r.Samples, value)
-	r.Allocs = (r.Allocs*n + allocs) / (n + 1)
-	r.Bytes = (r.Bytes*n + bytes) / (n + 1)
+	mean := func(old, x float64) float64 { return math.Round(1000*(old*n+x)/(n+1)) / 1000 }
+	r.Allocs, r.Bytes = mean(r.Allocs, allocs), mean(r.Bytes, bytes)
 }
 
 // Sample is what the statistics of package benchmath take.
@@ -65,7 +65,7 @@ func (r *Record) Spread() string {
 		s.Lo, s.Hi = slices.Min(r.Samples), slices.Max(r.Samples)
 	}
 	if s.Center == 0 {
-		return "±0%"
+		return "±0.00%"
 	}
 	return fmt.Sprintf("±%.2f%%", 100*max(s.Hi/s.Center-1, 1-s.Lo/s.Center))
 }

@@ -1,0 +1,334 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tickqueue/queue/perf/internal/chart"
+	"github.com/tickqueue/queue/perf/internal/measure"
+	"github.com/tickqueue/queue/perf/internal/report"
+)
+
+// A workload is measured for each of its subjects.
+type workload struct {
+	name     string
+	subjects []string
+	job      job // its subject is filled in
+	metrics  []metric
+	most     int      // rounds, 0 for as many as there are
+	env      []string // of its processes
+	node     bool     // hops in Node; natively it is args alone
+	args     map[string][]string
+}
+
+// A metric is named workload/metric in records, or as the workload where its key
+// is empty.
+type metric struct{ key, unit string }
+
+var perTask = []metric{{"", "ns/task"}}
+
+// interval is a frame of a 60 Hz screen, as in the model.
+const interval = 16 * time.Millisecond
+
+// plan lists all workloads. The names are part of the JSON output.
+func plan(quick bool) (all []workload) {
+	pick := func(full, small int) int {
+		if quick {
+			return small
+		}
+		return full
+	}
+	limit := time.Duration(pick(20_000, 300)) * time.Millisecond
+	both := []string{"queue", "scan"}
+	for _, kind := range []string{"loop", "group", "released", "cycling"} {
+		for _, n := range []int{10_000, 100_000} {
+			w := workload{
+				name: fmt.Sprintf("runs/%s/N=%d", kind, n), subjects: both,
+				job: job{Kind: kind, N: n, Times: 1, Limit: limit}, metrics: perTask,
+			}
+			if n > 10_000 {
+				w.most = pick(3, 1) // the naive one takes up to the limit
+			}
+			all = append(all, w)
+		}
+	}
+	// For the chart: what the scan costs before it is hopeless.
+	all = append(all, workload{
+		name: "runs/loop/N=1000", subjects: both, job: job{Kind: "loop", N: 1_000, Times: 100, Limit: limit}, metrics: perTask,
+	})
+	for _, n := range []int{1_000, 1_000_000} {
+		all = append(all, workload{
+			name: fmt.Sprintf("runs/hops/N=%d", n), subjects: both, job: job{Kind: "hops", N: n, Times: 1_000_000 / n}, metrics: perTask,
+		})
+	}
+	for _, p := range []int{1, 3, 6} {
+		for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+			all = append(all, workload{
+				name: fmt.Sprintf("scale/priorities=%d/N=%d", p, n), subjects: both[:1],
+				job: job{Kind: "scale", N: n, P: p, Times: 1_000_000 / n}, metrics: perTask,
+			})
+		}
+	}
+	for _, p := range []int{1, 1_000, 100_000} {
+		all = append(all, workload{
+			name: fmt.Sprintf("distinct/P=%d", p), subjects: both[:1],
+			job: job{Kind: "distinct", N: 1_000_000, P: p}, metrics: perTask,
+		})
+	}
+
+	for _, where := range []string{"native", "node"} {
+		n := "-n=" + strconv.Itoa(pick(1_000_000, 300_000))
+		all = append(all, workload{
+			name: "hops/" + where, subjects: []string{"queue", "yield", "clock per job"}, metrics: []metric{{"", "ns/task"}},
+			node: where == "node",
+			args: map[string][]string{
+				"queue":         {n},
+				"yield":         {n, "-interval=" + interval.String()},
+				"clock per job": {n, "-interval=" + interval.String(), "-each"},
+			},
+		})
+	}
+
+	lists := []string{"queue", "ring"}
+	burst := pick(16_000_000, 2_000_000)
+	all = append(all, workload{
+		name: "container/three-bursts", subjects: lists, job: job{Kind: "three", N: burst}, most: pick(5, 2),
+		metrics: []metric{{"time", "ns/task"}, {"peak", "bytes"}, {"left", "bytes"}},
+	})
+	lists = append(lists, "grown ring")
+	ops := pick(20_000_000, 2_000_000)
+	for _, d := range []int{1, 10, 1_000, 100_000} {
+		all = append(all, workload{
+			name: fmt.Sprintf("container/depth=%d", d), subjects: lists, job: job{Kind: "depth", N: ops, P: d}, metrics: perTask,
+		})
+	}
+	for _, b := range []int{100, 1_000, 100_000, 1_000_000} {
+		all = append(all, workload{
+			name: fmt.Sprintf("container/burst=%d", b), subjects: lists, job: job{Kind: "bursts", N: ops, P: b}, metrics: perTask,
+		})
+	}
+	all = append(all, workload{
+		name: "tasks=2^25+1", subjects: both[:1], job: job{Kind: "many", N: 1<<25 + 1}, most: pick(3, 1),
+		metrics: []metric{{"time", "ns/task"}, {"held", "bytes/task"}, {"left", "bytes"}},
+	})
+
+	// One tick is one turn of the only processor: the host of the model.
+	tick := []string{"GOMAXPROCS=1"}
+	for p, name := range []string{"queue", "priorityQueue"} {
+		sizes := []int{10, 100, 1_000, 30_000, 100_000, 200_000}
+		if p == 1 {
+			sizes = []int{10, 100, 1_000, 30_000, 50_000}
+		}
+		for _, n := range sizes {
+			all = append(all, workload{
+				name: fmt.Sprintf("coalescing/%s(%d)", name, n), subjects: []string{"queue", "pass per push"},
+				job: job{Kind: "ticks", N: n, P: p, Times: max(1, 100_000/n)}, metrics: perTask, env: tick,
+			})
+		}
+	}
+	all = append(all, workload{
+		name: "coalescing/passes", subjects: both[:1], job: job{Kind: "passes", N: 1_000, Times: 10}, most: 1,
+		metrics: []metric{{"", "passes"}}, env: tick,
+	})
+	return all
+}
+
+type key struct{ workload, subject string }
+
+func (w workload) key(m metric, subject string) key {
+	return key{strings.TrimSuffix(w.name+"/"+m.key, "/"), subject}
+}
+
+// A measurement collects the records of one call of figures.
+type measurement struct {
+	hops    *hops // nil if no hops are measured
+	records map[key]*report.Record
+	over    map[key]bool       // gave up: the time is a lower bound
+	series  map[string][]point // the heap over three bursts
+}
+
+// hung is long enough for any process here.
+const hung = 5 * time.Minute
+
+// measure goes through all in rounds, as workloads too are compared with each
+// other.
+func (m *measurement) measure(ctx context.Context, stderr io.Writer, workloads []workload, rounds int) error {
+	type entry struct {
+		workload
+		subject string
+		rounds  int
+	}
+	var entries []entry
+	var total int
+	for _, w := range workloads {
+		for _, s := range w.subjects {
+			n := min(rounds, cmp.Or(w.most, rounds))
+			entries = append(entries, entry{w, s, n})
+			total += n
+		}
+	}
+	bar := report.Progress(stderr, total)
+	for round, i := range report.Interleave(rounds, len(entries)) {
+		e := entries[i]
+		if round >= e.rounds {
+			continue
+		}
+		bar.Describe(e.name + " of " + e.subject)
+		// Giving up once is enough.
+		if !m.over[key{e.name, e.subject}] {
+			if err := m.add(ctx, e.workload, e.subject); err != nil {
+				bar.Exit()
+				return fmt.Errorf("%s of %s: %w", e.name, e.subject, err)
+			}
+		}
+		bar.Add(1)
+	}
+	return nil
+}
+
+// add takes one sample into the records.
+func (m *measurement) add(ctx context.Context, w workload, subject string) error {
+	result, err := m.sample(ctx, w, subject)
+	if err != nil {
+		return err
+	}
+	m.over[key{w.name, subject}] = result.Over
+	if result.Series != nil {
+		m.series[subject] = result.Series
+	}
+	for _, metric := range w.metrics {
+		k := w.key(metric, subject)
+		r := m.records[k]
+		if r == nil {
+			r = &report.Record{Workload: k.workload, Subject: subject, Unit: metric.unit}
+			m.records[k] = r
+		}
+		s := result.Samples[metric.key]
+		r.Add(s.Value, s.Allocs, s.Bytes)
+	}
+	return nil
+}
+
+// of returns the records of a workload but for those of a subject that gave up.
+func (m *measurement) of(w workload) (records []*report.Record) {
+	for _, metric := range w.metrics {
+		for _, s := range w.subjects {
+			if r := m.records[w.key(metric, s)]; r != nil && !m.over[key{w.name, s}] {
+				records = append(records, r)
+			}
+		}
+	}
+	return records
+}
+
+func (m *measurement) sample(ctx context.Context, w workload, subject string) (result measured, err error) {
+	ctx, cancel := context.WithTimeout(ctx, hung)
+	defer cancel()
+	if w.args != nil {
+		var s measure.Sample
+		err := measure.Decode(m.hops.command(ctx, w.node, w.args[subject]), &s)
+		return one(s), err
+	}
+	w.job.Subject = subject
+	if subject == "queue" {
+		w.job.Limit = 0
+	}
+	err = measure.Run(ctx, w.job, &result, w.env...)
+	return result, err
+}
+
+// hops is the program of that name, built for the machine and for Node.
+type hops struct {
+	dir    string
+	exec   string // runs a js/wasm program in Node
+	noNode error
+}
+
+func buildHops(ctx context.Context) (*hops, error) {
+	dir, err := os.MkdirTemp("", "hops-")
+	if err != nil {
+		return nil, err
+	}
+	h := &hops{dir: dir}
+	build := func(name string, env ...string) error {
+		cmd := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name), "github.com/tickqueue/queue/perf/figures/hops")
+		cmd.Env = append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build: %w\n%s", err, out)
+		}
+		return nil
+	}
+	if err := build("native"); err != nil {
+		h.remove()
+		return nil, err
+	}
+	h.noNode = func() error {
+		if _, err := exec.LookPath("node"); err != nil {
+			return err
+		}
+		root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+		if err != nil {
+			return err
+		}
+		h.exec = filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "go_js_wasm_exec")
+		if _, err := os.Stat(h.exec); err != nil {
+			return err
+		}
+		return build("js.wasm", "GOOS=js", "GOARCH=wasm")
+	}()
+	return h, nil
+}
+
+func (h *hops) remove() { os.RemoveAll(h.dir) }
+
+func (h *hops) command(ctx context.Context, node bool, args []string) *exec.Cmd {
+	if !node {
+		return exec.CommandContext(ctx, filepath.Join(h.dir, "native"), args...)
+	}
+	cmd := exec.CommandContext(ctx, h.exec, append([]string{filepath.Join(h.dir, "js.wasm")}, args...)...)
+	// The loader refuses to pass on an environment of more than some KiB.
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+	return cmd
+}
+
+// charts writes the two that the figures are for, as far as they were measured.
+func (m *measurement) charts(dir string) error {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return err
+	}
+	var costs []chart.Series
+	for _, p := range []int{1, 3, 6} {
+		s := chart.Series{Name: fmt.Sprintf("queue, priorities: %d", p)}
+		for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
+			s.Add(float64(n), m.median(fmt.Sprintf("scale/priorities=%d/N=%d", p, n), "queue"))
+		}
+		costs = append(costs, s)
+	}
+	scan := chart.Series{Name: "a list scanned task by task"}
+	for _, n := range []int{1_000, 10_000, 100_000} {
+		if k := (key{fmt.Sprintf("runs/loop/N=%d", n), "scan"}); !m.over[k] {
+			scan.Add(float64(n), m.median(k.workload, k.subject))
+		}
+	}
+	err := chart.Lines(filepath.Join(dir, "cost.svg"), "Cost of a task in a burst of N", "N", "ns per task", true, append(costs, scan))
+
+	var heap []chart.Series
+	for _, subject := range []string{"queue", "ring"} {
+		s := chart.Series{Name: map[string]string{"queue": "segments", "ring": "doubling ring"}[subject]}
+		for _, p := range m.series[subject] {
+			s.Add(p.Ops/1e6, p.Bytes/1e6)
+		}
+		heap = append(heap, s)
+	}
+	return errors.Join(err, chart.Lines(filepath.Join(dir, "memory.svg"), "Heap over three bursts, each followed by a collection",
+		"million pushes and pops", "MB", false, heap))
+}
