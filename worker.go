@@ -207,7 +207,7 @@ func (w *worker[T, R]) take(settled bool) bool {
 			w.park()
 			w.limit, w.stopLimit = context.WithCancel(q.ctx)
 			w.stage = limiting
-			q.unlock()
+			q.consequences(true)
 			return true
 		case w.claim():
 			q.consequences(true)
@@ -215,7 +215,7 @@ func (w *worker[T, R]) take(settled bool) bool {
 		}
 	}
 	w.leave()
-	q.unlock()
+	q.consequences(true)
 	return false
 }
 
@@ -233,34 +233,22 @@ func (w *worker[T, R]) takeLimited() bool {
 	switch {
 	case !q.hasWork() || q.places > q.concurrency: // what locking has brought about
 		return w.take(false)
-	case err != nil:
-		w.begin(q.pop())
-		w.work()
+	case err == nil && w.claim():
+	case err != nil && w.begin(1):
 		w.err, w.stage = err, reporting
-	case !w.claim():
+	default:
 		return w.take(false)
 	}
 	q.consequences(true)
 	return true
 }
 
-// claim takes the best waiting tasks and reports false if there are none,
-// because those that seemed to wait had contexts that are done. It needs the lock.
+// claim takes the best waiting tasks for the worker function, and reports false
+// if there are none. It needs the lock.
 func (w *worker[T, R]) claim() bool {
 	q := w.q
-	for q.waiting.Len() > 0 && w.n < q.payload {
-		task, e := q.pop()
-		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
-			q.drop(e, e.ctx.Err())
-			continue
-		}
-		w.begin(task, e)
-	}
-	if w.n == 0 {
+	if !w.begin(q.payload) {
 		return false
-	}
-	if q.busy.tail != w {
-		w.work()
 	}
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
@@ -273,15 +261,29 @@ func (w *worker[T, R]) claim() bool {
 	return true
 }
 
-// begin counts a task as running. It needs the lock.
-func (w *worker[T, R]) begin(task T, e *entry[T, R]) {
-	if w.n == 0 {
-		w.first = taken[T, R]{task, e}
-	} else {
-		w.rest = append(w.rest, taken[T, R]{task, e})
+// begin takes at most so many of the best waiting tasks and makes w busy, or
+// reports false: all that waited may have had contexts that are done. It needs
+// the lock.
+func (w *worker[T, R]) begin(most int) bool {
+	q := w.q
+	for w.n < most && q.waiting.Len() > 0 {
+		task, e := q.pop()
+		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
+			q.drop(e, e.ctx.Err())
+			continue
+		}
+		if w.n == 0 {
+			w.first = taken[T, R]{task, e}
+		} else {
+			w.rest = append(w.rest, taken[T, R]{task, e})
+		}
+		w.n++
 	}
-	w.n++
-	w.q.running++
+	q.running += w.n
+	if w.n > 0 && q.busy.tail != w {
+		w.work()
+	}
+	return w.n > 0
 }
 
 // work makes w the last of the busy workers. It needs the lock.

@@ -86,8 +86,14 @@ func (l *List[T, V]) PushBack(priority int, task T, h *Handle[T, V]) {
 		s = l.newSegment(r, s)
 		l.link(s, r.tail, nil)
 	}
-	l.put(s, s.end, task, h)
+	if h != nil {
+		s.setHandle(s.end, h)
+		h.segment, h.slot = s, s.end
+	}
+	s.slots[s.end] = task
 	s.end++
+	s.tasks++
+	l.len++
 }
 
 // PushFront puts a task before those of its priority.
@@ -108,20 +114,34 @@ func (l *List[T, V]) PushFront(priority int, task T, h *Handle[T, V]) {
 
 // Pop takes the first task out of the list, which must not be empty, and
 // returns it with its handle, if it has one.
-func (l *List[T, V]) Pop() (T, *Handle[T, V]) {
+func (l *List[T, V]) Pop() (task T, h *Handle[T, V]) {
 	s := l.top.head
 	if s.handles != nil {
-		for s.handles[s.first] == &l.hole {
-			s.handles[s.first] = nil
-			s.first++
-		}
+		h = l.popHandle(s)
 	}
-	task, h := l.take(s, s.first, nil)
+	var zero T
+	slot := &s.slots[s.first]
+	task, *slot = *slot, zero
 	s.first++
-	if s.tasks == 0 {
+	l.len--
+	if s.tasks--; s.tasks == 0 {
 		l.unlink(s)
 	}
 	return task, h
+}
+
+// popHandle steps over the holes at the front of a segment and takes the handle
+// of the first task away.
+func (l *List[T, V]) popHandle(s *segment[T, V]) *Handle[T, V] {
+	for s.handles[s.first] == &l.hole {
+		s.handles[s.first] = nil
+		s.first++
+	}
+	h := s.handles[s.first]
+	if h != nil {
+		s.handles[s.first], h.segment = nil, nil
+	}
+	return h
 }
 
 // Remove takes the task of h, which must be in the list, out of it.
