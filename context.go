@@ -9,9 +9,9 @@ import (
 
 // setContext makes the context of the workers.
 //
-// A context that outlives the queue must not keep the queue, nor anything of
-// it: so the workers' context is not registered as its child; a function with
-// a weak pointer is, and goes with the queue.
+// A parent that outlives the queue must keep neither the queue nor anything of
+// it. So the workers' context is not its child; instead a function that holds
+// only a weak pointer is registered with it, until the queue is collected.
 func (q *Queue[T, R]) setContext(parent context.Context) {
 	if parent.Done() == nil {
 		q.ctx, q.cancel = context.WithCancelCause(parent)
@@ -30,8 +30,8 @@ func (q *Queue[T, R]) setContext(parent context.Context) {
 	runtime.AddCleanup(q, func(stop func() bool) { stop() }, stop)
 }
 
-// checkParent kills the queue once its parent, if it has one, is done. It comes first
-// thing under the lock, so nothing can happen to the queue in between.
+// checkParent kills the queue once its parent, if it has one, is done. Every lock
+// does this first, so nothing can happen to the queue in between.
 func (q *Queue[T, R]) checkParent() {
 	if !q.killed && q.parent.Err() != nil {
 		q.kill()

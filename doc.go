@@ -22,12 +22,12 @@
 //
 // # The tick
 //
-// A push only appends. If no process pass is scheduled and a worker is free, it
-// sets the flag isWaitingForProcessing and schedules a pass, a goroutine, so
-// pushes in a row are one pass, and the first task to start is the best of them
-// all. That is certain with GOMAXPROCS=1 only: with more processors a pass may
-// begin while pushes go on. Who must have it uses [Queue.PushAll], or
-// [Queue.Pause] and [Queue.Resume].
+// A push only appends. If a worker is free and no process pass is scheduled yet,
+// it schedules one: a goroutine that starts what may start. So pushes in a row
+// share one pass, and the first task to start is the best of them all. That is
+// certain with GOMAXPROCS=1 only: with more processors a pass may begin while
+// pushes go on. If you need it, use [Queue.PushAll], or [Queue.Pause] and
+// [Queue.Resume].
 //
 // Whatever else may let tasks start, a task's end, Resume, or a higher
 // concurrency, does so at once.
@@ -36,8 +36,9 @@
 //
 // Every accepted task settles exactly once: with what the worker function
 // returned; with a [*PanicError] if it panicked; with [ErrGoexit] if it called
-// [runtime.Goexit]; or with [ErrDropped] if the task was taken back before it
-// started. [Queue.Submit] gives a [Ticket] on which to await that, [Queue.Do]
+// [runtime.Goexit]; with the error of the limiter; or with [ErrDropped], for Do
+// with the error of its context, if the task was taken back before it started.
+// [Queue.Submit] gives a [Ticket] on which to await that, [Queue.Do]
 // waits itself, and [Queue.OnError] hears of all that failed.
 //
 // A panic that nobody can learn of, because the task has no ticket and no
@@ -55,33 +56,41 @@
 //
 // By default any number of tasks may wait. With [WithCapacity], Push, PushAll
 // and Submit return [ErrFull] when there is no room, while PushWait and Do wait
-// for it, first come, first served. No push overtakes one that waits.
+// for it, first come, first served. No push overtakes one that waits. A pushed
+// task waits until a pass has started it, also while workers are free.
 //
 // # Ends
 //
 // [Queue.Wait] waits for the queue to be idle, [Queue.Shutdown] also refuses
 // further pushes, and [Queue.Kill] drops what waits and cancels the context of
-// what runs; so a graceful stop is Shutdown with a deadline, and then Kill. When
-// the parent given by [WithContext] is done, the queue is killed. A queue that
-// is idle needs none of this: it owns no goroutine and no timer.
+// what runs, with the cause [ErrClosed]. So a graceful stop is
+//
+//	if q.Shutdown(ctx) != nil {
+//		lost := q.Kill()
+//		q.Wait(grace) // for the workers to return
+//	}
+//
+// When the parent given by [WithContext] is done, the queue is killed. A queue
+// that is idle needs none of this: it owns no goroutine and no timer.
 //
 // # Concurrency
 //
 // Everything may be called from anywhere: from any goroutine, from the worker
-// function, from hooks. No lock is held while the program's code runs, but for
-// the function given to [Queue.Remove], which must not call the queue. The only
-// call that cannot end is one that waits for its own caller: a task that waits
-// for its queue to be idle, or for a result that depends on its own place.
+// function, from hooks. No lock is held while the program's code runs, except for
+// the function given to [Queue.Remove] and the Err method of contexts, neither of
+// which may call the queue. The only call that cannot end is one that waits for
+// its own caller: a task that waits for its queue to be idle, for room in it, or
+// for a result that depends on its own place.
 //
 // # Memory
 //
 // Waiting tasks are kept by value, those of one priority together, in segments
-// of at most 16 KiB. A push allocates nothing per task, [Queue.Submit] once. No
+// of at most 16 KiB, or of one task that is larger. A push allocates nothing per task, [Queue.Submit] once. No
 // allocation grows with the queue, and a segment goes when its last task leaves;
 // a drained queue keeps one. The slot of a task that was taken holds nothing, so
 // the task can be collected as soon as it has settled.
 //
 // With P distinct priorities waiting, a push costs O(log P), and O(1) next to
-// the priority last pushed to; starting a task costs O(1), and O(log P) where it
-// is the last of its priority; cancelling one does not scan any.
+// the priority last pushed to; starting or canceling a task costs O(1). The
+// bounds are expected ones.
 package queue

@@ -15,11 +15,11 @@ const (
 
 // events are the hooks of a queue and what they have yet to be told.
 type events[T any] struct {
-	hooks     [eventKinds]func()
-	onError   func(task T, err error)
-	pending   runlist.List[event, struct{}]
-	isDeliver bool // a goroutine delivers; true while events are pending
-	saturated bool // Saturated was the last of its pair
+	hooks      [eventKinds]func()
+	onError    func(task T, err error)
+	pending    runlist.List[event, struct{}]
+	delivering bool // the goroutine that calls hooks exists; true while events are pending
+	saturated  bool // Saturated was the last of its pair
 }
 
 func (e *events[T]) discard() {
@@ -38,7 +38,8 @@ func (e *events[T]) discard() {
 // a goroutine of their own with no lock held, and may call any method; a slow
 // one delays later ones, never a task. The hook called is the one that is set
 // at the moment of the call. [Queue.Kill] discards the calls that are still to
-// come. A hook that panics ends the program.
+// come; [Queue.Wait] and [Queue.Shutdown] do not wait for them. A hook that panics
+// ends the program.
 func (q *Queue[T, R]) OnDrain(f func()) { q.setHook(drain, f) }
 
 // OnSaturated sets the hook that is called when the last free worker has taken
@@ -54,9 +55,10 @@ func (q *Queue[T, R]) OnUnsaturated(f func()) { q.setHook(unsaturated, f) }
 // See [Queue.OnDrain] for what holds for all hooks.
 func (q *Queue[T, R]) OnEmpty(f func()) { q.setHook(empty, f) }
 
-// OnError sets the hook that is called for each task that ends with an error,
-// as the worker returned it. nil removes it. Unlike the others, it is called on
-// the worker's goroutine, before the task settles and before its place is free;
+// OnError sets the hook that is called for each task that fails, in a cargo queue
+// for each of the batch: with the error that the worker returned, a [*PanicError],
+// [ErrGoexit], or the error of the limiter; not for a task that was dropped. nil
+// removes it. Unlike the others, it is called on the worker's goroutine, before the task settles and before its place is free;
 // calls may be concurrent. It may call any method, and is called after
 // [Queue.Kill], too.
 func (q *Queue[T, R]) OnError(f func(task T, err error)) {
@@ -74,7 +76,7 @@ func (q *Queue[T, R]) setHook(e event, f func()) {
 // emit has the hook of an event called. Where no hook is set, that is nothing,
 // unless earlier calls are still to come: meanwhile one may be set.
 func (q *Queue[T, R]) emit(e event) {
-	if q.events.hooks[e] != nil || q.events.isDeliver {
+	if q.events.hooks[e] != nil || q.events.delivering {
 		q.enqueue(e)
 	}
 }
@@ -84,8 +86,8 @@ func (q *Queue[T, R]) enqueue(e event) {
 		return
 	}
 	q.events.pending.PushBack(0, e, nil)
-	if !q.events.isDeliver {
-		q.events.isDeliver = true
+	if !q.events.delivering {
+		q.events.delivering = true
 		go q.deliver()
 	}
 }
@@ -115,7 +117,7 @@ func (q *Queue[T, R]) undelivered(yield func(func()) bool) {
 	for {
 		q.lock()
 		if q.events.pending.Len() == 0 {
-			q.events.isDeliver = false
+			q.events.delivering = false
 			q.unlock()
 			return
 		}

@@ -49,6 +49,7 @@ func Example_gracefulStop() {
 	defer cancel()
 	if err := q.Shutdown(ctx); err != nil {
 		fmt.Println("not delivered:", q.Kill())
+		q.Wait(context.Background()) // for the workers to return
 	}
 	fmt.Println(q.Push("Barbara"))
 	// Output:

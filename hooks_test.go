@@ -122,6 +122,12 @@ func TestStateHooks(t *testing.T) {
 			{pushes("a", "b"), "empty saturated"},
 			{finishes("a"), "unsaturated"},
 		}},
+		{"buffer 0 and limit lowered", 4, []queue.Option{queue.WithBuffer(0)}, []step{
+			{pushes("a", "b", "c", "d"), "empty saturated"},
+			{limit(2), ""},
+			{finishes("a", "b"), ""},
+			{finishes("c"), "unsaturated"},
+		}},
 		{"buffer 2", 4, []queue.Option{queue.WithBuffer(2)}, []step{
 			{pushes("a", "b", "c", "d"), "empty saturated"},
 			{finishes("a"), ""},

@@ -32,7 +32,7 @@ const (
 )
 
 // push puts a task in the inbox, if that is open for it.
-func (in *inbox[T, R]) push(task T, p place, e *entry[T, R]) bool {
+func (in *inbox[T, R]) push(task T, p position, e *entry[T, R]) bool {
 	if p.front {
 		return false
 	}

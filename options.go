@@ -11,7 +11,7 @@ type Option func(*options)
 
 type options struct {
 	parent   context.Context
-	capacity int // 0 if unbounded
+	capacity int // math.MaxInt if unbounded
 	buffer   int // defaultBuffer if not set
 	interval time.Duration
 	limiter  Limiter
@@ -22,7 +22,8 @@ const defaultBuffer = -1
 
 // WithContext makes ctx the parent of the workers' context. When ctx is done
 // the queue is killed as by [Queue.Kill], but the workers' context is canceled
-// with the cause of ctx.
+// with the cause of ctx, and the dropped tasks are returned by nobody.
+// WithContext panics if ctx is nil.
 func WithContext(ctx context.Context) Option {
 	if ctx == nil {
 		panic("queue: nil context")
@@ -30,8 +31,10 @@ func WithContext(ctx context.Context) Option {
 	return func(o *options) { o.parent = ctx }
 }
 
-// WithCapacity lets at most n tasks wait; running tasks do not count. When
-// that many wait, [Queue.Push], [Queue.PushAll] and [Queue.Submit] return
+// WithCapacity lets at most n tasks wait; running tasks do not count. A pushed
+// task waits until a pass has started it, also while workers are free, so an
+// idle queue takes n tasks in a row, not n plus the concurrency. When that many
+// wait, [Queue.Push], [Queue.PushAll] and [Queue.Submit] return
 // [ErrFull], and [Queue.PushWait] and [Queue.Do] wait for room.
 // By default there is no limit. WithCapacity panics if n is below 1.
 func WithCapacity(n int) Option {
@@ -41,8 +44,8 @@ func WithCapacity(n int) Option {
 
 // WithBuffer sets how many workers must be free for [Queue.OnUnsaturated]:
 // its hook is called when running workers come down to the concurrency less n.
-// An n of 0 acts as 1, an n above the concurrency as the concurrency. By
-// default it is a quarter of the concurrency, rounded up.
+// An n of 0 acts as 1, and an n above the concurrency, which may change, as the
+// concurrency. By default it is a quarter of the concurrency, rounded up.
 // WithBuffer panics if n is negative.
 func WithBuffer(n int) Option {
 	atLeast(0, n, "buffer")
@@ -57,7 +60,8 @@ func WithYieldInterval(d time.Duration) Option {
 }
 
 // WithLimiter makes workers wait for l before they take a task, once a task, or
-// once a batch in a cargo queue. WithLimiter panics if l is nil.
+// once a batch in a cargo queue. A task counts as waiting meanwhile, and can be
+// canceled. WithLimiter panics if l is nil.
 func WithLimiter(l Limiter) Option {
 	if l == nil {
 		panic("queue: nil limiter")
@@ -72,7 +76,7 @@ func WithLimiter(l Limiter) Option {
 // If Wait returns an error while tasks wait for it, the first of them settles
 // with that error without running.
 //
-// The Limiter of golang.org/x/time/rate is one.
+// A *rate.Limiter of golang.org/x/time/rate is one.
 type Limiter interface {
 	Wait(ctx context.Context) error
 }
@@ -80,12 +84,12 @@ type Limiter interface {
 // A PushOption says where among the waiting tasks a pushed one goes.
 // The zero value changes nothing.
 type PushOption struct {
-	place
-	prioritized bool // place has a priority to set
+	position
+	prioritized bool // position has a priority to set
 }
 
-// place is where a task goes.
-type place struct {
+// A position is where a task goes.
+type position struct {
 	priority int
 	front    bool // before the tasks of its priority
 }
@@ -93,15 +97,15 @@ type place struct {
 // Priority sets the priority of a task. A higher priority starts first; the
 // default is 0. If it is given more than once, the last one counts.
 func Priority(n int) PushOption {
-	return PushOption{place: place{priority: n}, prioritized: true}
+	return PushOption{position: position{priority: n}, prioritized: true}
 }
 
 // Front puts a task before those of its own priority that wait already.
 func Front() PushOption {
-	return PushOption{place: place{front: true}}
+	return PushOption{position: position{front: true}}
 }
 
-func placeOf(opts []PushOption) (p place) {
+func positionOf(opts []PushOption) (p position) {
 	for _, o := range opts {
 		if o.prioritized {
 			p.priority = o.priority

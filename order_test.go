@@ -422,51 +422,67 @@ func TestOrderUnderLoad(t *testing.T) {
 		},
 	}
 	for name, push := range ways {
-		t.Run(name, func(t *testing.T) {
-			each := scaled(30_000)
-			var accepted [priorities]atomic.Int64
-			var started [priorities]int64
-			var seen [pushers][priorities]int
-			best := 0 // of the priorities that were waiting when the last task ended
-			q := queue.New(func(_ context.Context, task int) (int, error) {
-				if task < 0 {
+		for _, fronts := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, "/", fronts), func(t *testing.T) {
+				// Classes from worst to best: each priority has tasks at the
+				// back, then tasks at the front.
+				const classes = 2 * priorities
+				each := scaled(20_000)
+				var accepted [classes]atomic.Int64
+				var started [classes]int64
+				var seen [pushers][classes]int
+				best := 0 // of the classes that were waiting when the last task ended
+				q := queue.New(func(_ context.Context, task int) (int, error) {
+					if task < 0 {
+						return 0, nil
+					}
+					class, pusher, i := task%classes, task/classes%pushers, task/classes/pushers
+					if class < best {
+						t.Errorf("a task of class %d started though one of %d was waiting", class, best)
+					}
+					if class%2 == 0 {
+						if last := seen[pusher][class]; i < last {
+							t.Errorf("of pusher %d and class %d, task %d started after %d", pusher, class, i, last)
+						}
+						seen[pusher][class] = i
+					}
+					started[class]++
+					best = 0
+					for c := range classes {
+						if accepted[c].Load() > started[c] {
+							best = c
+						}
+					}
 					return 0, nil
+				}, 1)
+				var wg sync.WaitGroup
+				for pusher := range pushers {
+					wg.Go(func() {
+						rnd := rand.New(rand.NewPCG(uint64(pusher), 0))
+						for i := range each {
+							class := 2 * rnd.IntN(priorities)
+							opts := []queue.PushOption{queue.Priority(class / 2)}
+							if fronts && rnd.IntN(4) == 0 {
+								class++
+								opts = append(opts, queue.Front())
+							}
+							push(q, i, (i*pushers+pusher)*classes+class, opts...)
+							accepted[class].Add(1)
+						}
+					})
 				}
-				priority, pusher, i := task%priorities, task/priorities%pushers, task/priorities/pushers
-				if priority < best {
-					t.Errorf("a task of priority %d started though one of %d was waiting", priority, best)
+				wg.Wait()
+				q.Wait(t.Context())
+				n := int64(0)
+				for _, s := range started {
+					n += s
 				}
-				if i < seen[pusher][priority] {
-					t.Errorf("of pusher %d and priority %d, task %d started after %d", pusher, priority, i, seen[pusher][priority])
+				if n != pushers*int64(each) {
+					t.Errorf("%d of %d tasks ran", n, pushers*each)
 				}
-				seen[pusher][priority] = i
-				started[priority]++
-				best = 0
-				for p := range priorities {
-					if accepted[p].Load() > started[p] {
-						best = p
-					}
-				}
-				return 0, nil
-			}, 1)
-			var wg sync.WaitGroup
-			for pusher := range pushers {
-				wg.Go(func() {
-					rnd := rand.New(rand.NewPCG(uint64(pusher), 0))
-					for i := range each {
-						priority := rnd.IntN(priorities)
-						push(q, i, (i*pushers+pusher)*priorities+priority, queue.Priority(priority))
-						accepted[priority].Add(1)
-					}
-				})
-			}
-			wg.Wait()
-			q.Wait(t.Context())
-			if n := started[0] + started[1] + started[2]; n != pushers*int64(each) {
-				t.Errorf("%d of %d tasks ran", n, pushers*each)
-			}
-			checkSum(t, q.Stats())
-		})
+				checkSum(t, q.Stats())
+			})
+		}
 	}
 }
 

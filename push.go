@@ -8,23 +8,25 @@ import (
 )
 
 // Push appends a task and returns at once; it never runs a worker or a hook.
-// It returns [ErrClosed] or [ErrFull] if the queue did not take the task.
+// It returns [ErrClosed] or [ErrFull] if the queue did not take the task. The
+// error of a task goes to the hook of [Queue.OnError]; without one, it is only
+// counted.
 func (q *Queue[T, R]) Push(task T, opts ...PushOption) error {
-	return q.push(task, placeOf(opts), nil)
+	return q.push(task, positionOf(opts), nil)
 }
 
 // Submit is [Queue.Push] with a ticket, on which the task's end can be awaited
 // and by which it can be canceled.
 func (q *Queue[T, R]) Submit(task T, opts ...PushOption) (*Ticket[R], error) {
 	e := newEntry(q)
-	if err := q.push(task, placeOf(opts), e); err != nil {
+	if err := q.push(task, positionOf(opts), e); err != nil {
 		return nil, err
 	}
 	return &e.Ticket, nil
 }
 
 // push appends a task if there is room.
-func (q *Queue[T, R]) push(task T, p place, e *entry[T, R]) error {
+func (q *Queue[T, R]) push(task T, p position, e *entry[T, R]) error {
 	if q.inbox.isOpen.Load() && (q.parent == nil || q.parent.Err() == nil) && q.inbox.push(task, p, e) {
 		return nil
 	}
@@ -43,9 +45,10 @@ func (q *Queue[T, R]) push(task T, p place, e *entry[T, R]) error {
 
 // PushAll is [Queue.Push] for several tasks, in their order, with none of
 // others between them. It takes all or none: if there is no room for all, it
-// returns [ErrFull]. It does not keep the slice.
+// returns [ErrFull]; more tasks than the capacity never fit. It does not keep
+// the slice.
 func (q *Queue[T, R]) PushAll(tasks []T, opts ...PushOption) error {
-	p := placeOf(opts)
+	p := positionOf(opts)
 	q.lock()
 	defer q.unlock()
 	if err := q.refusal(len(tasks)); err != nil {
@@ -63,24 +66,24 @@ func (q *Queue[T, R]) PushAll(tasks []T, opts ...PushOption) error {
 	return nil
 }
 
-// PushWait is [Queue.Push], but waits for room: first come, first served. It
-// returns [ErrClosed], also if the queue is closed meanwhile, or the error of
-// ctx if that is done, even to begin with; the task was not taken then.
+// PushWait is [Queue.Push], but waits for room, first come, first served. It
+// returns [ErrClosed] if the queue is closed or becomes so, and the error of ctx
+// if that is done, even if there is room. In either case the task was not taken.
 func (q *Queue[T, R]) PushWait(ctx context.Context, task T, opts ...PushOption) error {
-	return q.pushWait(ctx, task, placeOf(opts), nil)
+	return q.pushWait(ctx, task, positionOf(opts), nil)
 }
 
 // Do pushes a task, waiting for room as [Queue.PushWait] does, and waits for
 // its result. If ctx is done before the task has started, the task is withdrawn
-// and Do returns the error of ctx; once it has started, Do returns when the
-// worker does.
+// and Do returns the error of ctx. Once it has started, the worker's context is
+// done when ctx is, but not in a cargo queue, and Do returns when the worker does.
 func (q *Queue[T, R]) Do(ctx context.Context, task T, opts ...PushOption) (R, error) {
 	e := newEntry(q)
 	e.done = make(chan struct{})
 	if ctx != context.Background() { // which carries nothing and is never done
 		e.ctx = ctx
 	}
-	if err := q.pushWait(ctx, task, placeOf(opts), e); err != nil {
+	if err := q.pushWait(ctx, task, positionOf(opts), e); err != nil {
 		var zero R
 		return zero, err
 	}
@@ -95,32 +98,30 @@ func (q *Queue[T, R]) Do(ctx context.Context, task T, opts ...PushOption) (R, er
 
 // A pusher is a PushWait or Do that waits for room.
 type pusher[T, R any] struct {
-	task    T
-	place   place
-	entry   *entry[T, R] // nil for PushWait
-	ctx     context.Context
-	handle  runlist.Handle[*pusher[T, R], struct{}]
-	decided chan struct{} // closed when the task was taken or refused
-	err     error         // why it was refused
+	task     T
+	position position
+	entry    *entry[T, R] // nil for PushWait
+	ctx      context.Context
+	handle   runlist.Handle[*pusher[T, R], struct{}]
+	decided  chan struct{} // closed when the task was taken or refused
+	err      error         // why it was refused
 }
 
 // pushWait appends a task as soon as there is room.
-func (q *Queue[T, R]) pushWait(ctx context.Context, task T, p place, e *entry[T, R]) error {
+func (q *Queue[T, R]) pushWait(ctx context.Context, task T, p position, e *entry[T, R]) error {
 	q.lock()
 	err := q.refusal(1)
 	if err != ErrClosed && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	switch err {
-	case nil:
+	if err == nil {
 		q.append(task, p, e)
-		fallthrough
-	default:
+	}
+	if err != ErrFull {
 		q.unlock()
 		return err
-	case ErrFull:
 	}
-	w := &pusher[T, R]{task: task, place: p, entry: e, ctx: ctx, decided: make(chan struct{})}
+	w := &pusher[T, R]{task: task, position: p, entry: e, ctx: ctx, decided: make(chan struct{})}
 	q.pushers.PushBack(0, w, &w.handle)
 	q.unlock()
 
@@ -149,9 +150,8 @@ func (q *Queue[T, R]) refusal(n int) error {
 	return nil
 }
 
-// append takes a task. It needs the lock, as do all methods that follow a verb
-// and are not exported.
-func (q *Queue[T, R]) append(task T, p place, e *entry[T, R]) {
+// append takes a task.
+func (q *Queue[T, R]) append(task T, p position, e *entry[T, R]) {
 	if p.front {
 		q.waiting.PushFront(p.priority, task, handleOf(e))
 	} else {
@@ -161,12 +161,12 @@ func (q *Queue[T, R]) append(task T, p place, e *entry[T, R]) {
 	q.active = true
 }
 
-// admit gives room to the pusher that came first. A pusher whose context is
-// done is turned away here, too, lest it take a place that it no longer wants.
+// admit gives room to the pusher that came first. A pusher whose context is done
+// is refused, even if it has not noticed yet.
 func (q *Queue[T, R]) admit() {
 	w, _ := q.pushers.Pop()
 	if w.err = w.ctx.Err(); w.err == nil {
-		q.append(w.task, w.place, w.entry)
+		q.append(w.task, w.position, w.entry)
 	}
 	close(w.decided)
 }

@@ -17,19 +17,19 @@ var (
 	// ErrClosed is returned by every push after Shutdown or Kill, and is the
 	// cause with which Kill cancels the workers' context.
 	ErrClosed = errors.New("queue: closed")
-	// ErrFull is returned when as many tasks wait as WithCapacity allows.
+	// ErrFull is returned when WithCapacity leaves no room for the task, or for
+	// all tasks of PushAll.
 	ErrFull = errors.New("queue: full")
-	// ErrDropped is what a task settles with that was canceled, removed,
-	// cleared or killed before it started.
+	// ErrDropped is the error of a task that was canceled, removed, cleared or
+	// killed before it started.
 	ErrDropped = errors.New("queue: task dropped")
-	// ErrGoexit is what a task settles with whose worker called runtime.Goexit,
-	// as t.FailNow of a test does.
+	// ErrGoexit is the error of a task whose worker called runtime.Goexit, as
+	// t.FailNow of a test does.
 	ErrGoexit = errors.New("queue: worker called runtime.Goexit")
 )
 
 // A Queue runs tasks of type T through a worker function with results of type
-// R, at most so many at once as its concurrency. Make one with [New] or
-// [NewCargo].
+// R, no more at once than its concurrency. Make one with [New] or [NewCargo].
 //
 // All methods may be called from any goroutine, from the worker function and
 // from hooks. Pushing a task synchronizes before the call of the worker
@@ -41,11 +41,11 @@ var (
 // A queue that is idle owns no goroutine and no timer. It needs no closing and
 // is collected when nothing refers to it.
 type Queue[T, R any] struct {
-	one      func(context.Context, T) (R, error)   // the worker function of New
-	many     func(context.Context, []T) (R, error) // the worker function of NewCargo
+	one      func(context.Context, T) (R, error)   // the worker function of New, or nil
+	many     func(context.Context, []T) (R, error) // the worker function of NewCargo, or nil
 	payload  int                                   // the most tasks that a worker takes at once
 	capacity int                                   // the most tasks that may wait
-	buffer   int                                   // of WithBuffer
+	buffer   int                                   // workers that must be free for Unsaturated, or defaultBuffer
 	limiter  Limiter                               // nil if there is none
 
 	parent context.Context // nil if it is never done
@@ -55,10 +55,10 @@ type Queue[T, R any] struct {
 	pass func() // q.process, bound once so that starting it allocates nothing
 
 	_  [cacheLine]byte // so that a push to the inbox reads no line that workers write
-	mu sync.Mutex      // guards everything below; see lock and unlock
+	mu sync.Mutex      // guards everything below; unexported methods need it unless they say otherwise
 
 	concurrency int
-	low         int // as many places taken, or fewer, are Unsaturated
+	low         int // Unsaturated is due when no more places are taken
 	paused      bool
 	closed      bool // pushes are refused
 	killed      bool // nothing starts any more and the state hooks are silent; implies closed
@@ -84,15 +84,17 @@ type Queue[T, R any] struct {
 	active    bool          // tasks were accepted since the queue was last idle
 	idle      chan struct{} // if non-nil, becomes ready when the queue becomes idle
 	waits     int           // calls of Wait that have asked for idle
-	spareIdle chan struct{} // the idle of before, if one call asked for it
+	spareIdle chan struct{} // a channel that idle can use again, if it was one call's
 	events    events[T]
 
 	running                            int // tasks of busy workers
 	pushed, succeeded, failed, dropped uint64
 	passes, yields                     uint64
 
-	inboxIsOpen bool // what the inbox knows, too, at an address
-	inboxBar    int  // that pushes leave in a worker's cache
+	// Copies of inbox.isOpen and inbox.bar, on a cache line that pushes to the
+	// inbox do not write.
+	inboxIsOpen bool
+	inboxBar    int
 	_           [cacheLine]byte
 	inbox       inbox[T, R]
 }
@@ -102,7 +104,7 @@ type Queue[T, R any] struct {
 // canceled by [Queue.Kill] with the cause [ErrClosed], has the parent given by
 // [WithContext], and for [Queue.Do] also the values and the end of Do's context.
 //
-// New panics if worker is nil or concurrency is below 1.
+// New panics if worker or an option is nil or concurrency is below 1.
 func New[T, R any](worker func(ctx context.Context, task T) (R, error), concurrency int, opts ...Option) *Queue[T, R] {
 	if worker == nil {
 		panic("queue: nil worker")
@@ -112,13 +114,15 @@ func New[T, R any](worker func(ctx context.Context, task T) (R, error), concurre
 	return q
 }
 
-// NewCargo returns a queue that calls worker with batches: all waiting tasks at
-// that moment, in order, but at most payload. Tasks of several pushes and
-// priorities may share a batch; no worker waits for a batch to fill. What
-// worker returns settles each task of its batch. The slice is worker's to keep.
-// The concurrency limits calls, not tasks.
+// NewCargo returns a queue that calls worker with batches: the first payload
+// waiting tasks, in order, or all if fewer wait. Tasks of several pushes and
+// priorities may share a batch; no worker waits for a batch to fill. What worker
+// returns settles each task of its batch. The slice is worker's to keep. The
+// concurrency limits calls, not tasks. The context is that of New without what
+// Do adds: a batch does not end with the context of one of its tasks.
 //
-// NewCargo panics if worker is nil or concurrency or payload is below 1.
+// NewCargo panics if worker or an option is nil or concurrency or payload is
+// below 1.
 func NewCargo[T, R any](worker func(ctx context.Context, tasks []T) (R, error), concurrency, payload int, opts ...Option) *Queue[T, R] {
 	if worker == nil {
 		panic("queue: nil worker")
@@ -129,7 +133,7 @@ func NewCargo[T, R any](worker func(ctx context.Context, tasks []T) (R, error), 
 	return q
 }
 
-// NoResult makes a worker without a result one for [New].
+// NoResult adapts a worker function that returns only an error to [New].
 // It panics if worker is nil.
 func NoResult[T any](worker func(ctx context.Context, task T) error) func(context.Context, T) (struct{}, error) {
 	if worker == nil {
@@ -162,8 +166,8 @@ func newQueue[T, R any](concurrency, payload int, opts []Option) *Queue[T, R] {
 	return q
 }
 
-// lock locks the queue with all that was pushed, and reports whether it had to
-// wait for that.
+// lock locks the queue, absorbs the inbox, and kills the queue if its parent is
+// done. It reports whether it had to wait for the lock.
 func (q *Queue[T, R]) lock() (contended bool) {
 	contended = !q.mu.TryLock() && lockSlowly(&q.mu, shortPause)
 	if q.inboxIsOpen {
@@ -186,7 +190,7 @@ const (
 // lockSlowly locks a mutex that TryLock has found locked. The critical sections
 // here are shorter than it takes to put a goroutine to sleep, and sync.Mutex
 // sleeps at once on a processor with other goroutines to run; so it tries a few
-// times more before.
+// times more first.
 func lockSlowly(mu *sync.Mutex, pause int) bool {
 	for range 10 {
 		for range pause {
@@ -201,11 +205,11 @@ func lockSlowly(mu *sync.Mutex, pause int) bool {
 
 // unlock draws the consequences of what was changed under the lock and unlocks.
 // Whatever changes the state ends here.
-func (q *Queue[T, R]) unlock() { q.consequences(false) }
+func (q *Queue[T, R]) unlock() { q.unlockChained(false) }
 
-// consequences is unlock. With chained, a pass that is due now belongs to the
-// one before, as it continues that one's starts.
-func (q *Queue[T, R]) consequences(chained bool) {
+// unlockChained is unlock. With chained, a pass that is due now belongs to the
+// one before, whose starts it continues.
+func (q *Queue[T, R]) unlockChained(chained bool) {
 	if q.inboxIsOpen && q.waiting.Len() == 0 {
 		q.absorb()
 	}
@@ -261,7 +265,7 @@ func (q *Queue[T, R]) dropAll() []T {
 	return tasks
 }
 
-// close refuses every push from now on, those that wait for room included.
+// close closes the queue and refuses the pushes that wait for room.
 func (q *Queue[T, R]) close() {
 	q.closed = true
 	if q.inboxIsOpen {
@@ -297,9 +301,10 @@ func (q *Queue[T, R]) Resume() {
 	q.unlock()
 }
 
-// SetConcurrency changes how many tasks, or batches, may run at once. More may
-// start at once; if it is fewer than run, those finish and none starts until
-// they are fewer. SetConcurrency panics if n is below 1.
+// SetConcurrency changes how many tasks, or batches of a cargo queue, may run at
+// once. With a higher n more start immediately; with a lower one running tasks
+// finish, and none starts until fewer than n run. SetConcurrency panics if n is
+// below 1.
 func (q *Queue[T, R]) SetConcurrency(n int) {
 	atLeast(1, n, "concurrency")
 	q.lock()
@@ -335,7 +340,7 @@ func (q *Queue[T, R]) SetYieldInterval(d time.Duration) {
 // Remove takes the waiting tasks for which match reports true out of the queue
 // and returns them in order. They settle with [ErrDropped]. It asks match about
 // every waiting task while the queue stands still: match must not call the
-// queue. If it panics, nothing is removed.
+// queue. If it panics, nothing is removed. Remove panics if match is nil.
 func (q *Queue[T, R]) Remove(match func(task T) bool) []T {
 	if match == nil {
 		panic("queue: nil match")
@@ -360,9 +365,10 @@ func (q *Queue[T, R]) Clear() []T {
 }
 
 // Wait waits until the queue is idle: no task waits or runs. It returns nil at
-// the first such moment after its call, even if a hook pushes more, and at once
-// if the queue is idle already, whatever ctx; else the error of ctx when that
-// is done. After [Queue.Kill] it waits for the workers that still run.
+// the first such moment after its call, even if a hook then pushes more, and
+// immediately, whatever the state of ctx, if the queue is idle already. If ctx is
+// done first, it returns the error of ctx. After [Queue.Kill] it waits for the
+// workers that still run. It does not wait for hooks.
 func (q *Queue[T, R]) Wait(ctx context.Context) error {
 	q.lock()
 	if q.isIdle() {
@@ -371,7 +377,7 @@ func (q *Queue[T, R]) Wait(ctx context.Context) error {
 	}
 	if q.idle == nil {
 		q.idle, q.spareIdle = q.spareIdle, nil
-		if q.idle == nil || len(q.idle) > 0 { // or its waiter has given up or is late
+		if q.idle == nil || len(q.idle) > 0 { // the last Wait gave up on it, or is late
 			q.idle = make(chan struct{}, 1)
 		}
 	}
@@ -458,11 +464,13 @@ type Stats struct {
 	Waiting, Running, Concurrency int
 	Paused, Closed                bool
 
-	// Tasks since New: accepted, settled without and with an error, and
-	// settled without having run because they were taken back.
+	// Tasks since New: accepted; settled without an error; settled with one,
+	// that of a limiter included; taken back before they started, also by a Do
+	// whose context was done.
 	Pushed, Succeeded, Failed, Dropped uint64
 
-	// Process passes run, and turns given to the host.
+	// Passes that began, a chain of starts counting once, and turns given to
+	// the host.
 	Passes, Yields uint64
 }
 

@@ -29,10 +29,11 @@ func (q *Queue[T, R]) startable() int {
 	return min(q.waiting.Len(), max(0, q.concurrency-q.busy.len))
 }
 
-// process is the pass: it clears the flag and starts what may start. It becomes
-// the first worker itself; that one, having taken its task, has another pass
-// scheduled if there is more to do, and so on. So starts are a chain of passes
-// that each hold the lock briefly, and each task is the best of its moment.
+// process is the pass: it clears the flag and starts what may start. Its goroutine
+// becomes a worker; when that has taken its task and more may start, unlocking
+// schedules the next pass, and so on. So starts are a chain that holds the lock
+// only briefly each time, and each task is the best of its moment. It does not
+// need the lock.
 func (q *Queue[T, R]) process() {
 	q.lock()
 	q.isWaitingForProcessing = false

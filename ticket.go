@@ -28,7 +28,7 @@ type submitted interface {
 
 // Wait waits until the task has settled and returns what the worker returned, a
 // [*PanicError], [ErrGoexit], or [ErrDropped] if the task never ran. If ctx is
-// done before, Wait returns its error, and the task goes on.
+// done first, Wait returns its error, and the task goes on.
 func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
 	done := t.wait()
 	if done != nil {
@@ -73,7 +73,8 @@ func (t *Ticket[R]) Done() <-chan struct{} {
 }
 
 // Cancel withdraws the task if it has not started: it settles with [ErrDropped]
-// and its room is free at once. It reports whether it did.
+// and its room is free at once. It reports whether it did. A running task is not
+// interrupted.
 func (t *Ticket[R]) Cancel() bool { return t.task.withdraw(ErrDropped) }
 
 // SetPriority moves the task to the tail of priority n, also if it has that

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// A PanicError is what a task settles with whose worker panicked.
+// A PanicError is the error of a task whose worker panicked.
 type PanicError struct {
 	Value any    // of the panic
 	Stack []byte // of the panicking goroutine, as by debug.Stack
@@ -49,7 +49,7 @@ type worker[T, R any] struct {
 
 	prev, next *worker[T, R]   // in busy or parked; needs the lock
 	isBusy     bool            // in busy; needs the lock
-	isStraight bool            // went from one task straight to the next; needs the lock
+	isGoingOn  bool            // has settled a task and kept its place, so the next one is no edge; needs the lock
 	isRecalled bool            // lost its place while it was parked; needs the lock
 	limit      context.Context // for the limiter while w waits for it
 	stopLimit  context.CancelFunc
@@ -106,14 +106,14 @@ func (w *worker[T, R]) run() {
 	}
 }
 
-// rescue sees to it that a panic with value v, or runtime.Goexit if v is nil,
-// costs neither the tasks their end nor the queue a place. A recovered panic may
-// have come from a function deferred by what then called Goexit, so in either
-// case this goroutine may be at its end.
+// rescue keeps a panic with value v, or runtime.Goexit if v is nil, from costing
+// the tasks their end or the queue a place. Even after recover this goroutine may
+// be about to end, as a deferred function may have panicked during Goexit; so
+// another one goes on.
 func (w *worker[T, R]) rescue(v any) {
 	switch {
 	case v != nil && (w.stage != calling || !w.isHeard()):
-		panic(v) // nobody can learn of it, or it is not the worker function's
+		panic(v) // it is not the worker function's, or nobody can learn of it
 	case v != nil:
 		w.err = &PanicError{Value: v, Stack: debug.Stack()}
 	default:
@@ -182,7 +182,7 @@ func (w *worker[T, R]) settle() {
 	}
 	q.running -= w.n
 	w.n = 0
-	w.isStraight = q.limiter == nil
+	w.isGoingOn = q.limiter == nil
 	var zero R
 	w.result = zero
 }
@@ -207,15 +207,15 @@ func (w *worker[T, R]) take(settled bool) bool {
 			w.park()
 			w.limit, w.stopLimit = context.WithCancel(q.ctx)
 			w.stage = limiting
-			q.consequences(true)
+			q.unlockChained(true)
 			return true
 		case w.claim():
-			q.consequences(true)
+			q.unlockChained(true)
 			return true
 		}
 	}
 	w.leave()
-	q.consequences(true)
+	q.unlockChained(true)
 	return false
 }
 
@@ -239,7 +239,7 @@ func (w *worker[T, R]) takeLimited() bool {
 	default:
 		return w.take(false)
 	}
-	q.consequences(true)
+	q.unlockChained(true)
 	return true
 }
 
@@ -253,7 +253,7 @@ func (w *worker[T, R]) claim() bool {
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
 	}
-	if q.busy.len == q.concurrency && !w.isStraight && !q.events.saturated {
+	if q.busy.len == q.concurrency && !w.isGoingOn && !q.events.saturated {
 		q.events.saturated = true
 		q.emit(saturated)
 	}
@@ -281,13 +281,13 @@ func (w *worker[T, R]) begin(most int) bool {
 	}
 	q.running += w.n
 	if w.n > 0 && q.busy.tail != w {
-		w.work()
+		w.markBusy()
 	}
 	return w.n > 0
 }
 
-// work makes w the last of the busy workers. It needs the lock.
-func (w *worker[T, R]) work() {
+// markBusy makes w the last of the busy workers. It needs the lock.
+func (w *worker[T, R]) markBusy() {
 	busy := &w.q.busy
 	if w.isBusy {
 		busy.remove(w)
@@ -299,24 +299,24 @@ func (w *worker[T, R]) work() {
 // park makes w, which has a place and no tasks, one of the parked workers.
 // It needs the lock.
 func (w *worker[T, R]) park() {
-	w.pause()
+	w.markFree()
 	w.q.parked.add(w)
 }
 
 // leave gives up the place of w. It needs the lock.
 func (w *worker[T, R]) leave() {
 	q := w.q
-	w.pause()
+	w.markFree()
 	q.places--
 	q.checkUnsaturated()
 	if q.payload == 1 {
-		w.isStraight = false
+		w.isGoingOn = false
 		q.spare = w
 	}
 }
 
-// pause takes w off the busy workers. It needs the lock.
-func (w *worker[T, R]) pause() {
+// markFree takes w off the busy workers. It needs the lock.
+func (w *worker[T, R]) markFree() {
 	if w.isBusy {
 		w.q.busy.remove(w)
 		w.isBusy = false

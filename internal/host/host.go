@@ -1,7 +1,5 @@
 //go:build !js
 
-// Package host gives the host of the program, what runs beside a queue on the
-// same processor, a turn.
 package host
 
 import "runtime"

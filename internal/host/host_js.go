@@ -1,5 +1,3 @@
-// Package host gives the host of the program, what runs beside a queue on the
-// same processor, a turn.
 package host
 
 import "syscall/js"

@@ -2,15 +2,15 @@
 // sorted by descending priority, first in first out within a priority.
 //
 // The tasks of one priority form a run. A run keeps its tasks by value in
-// linked segments of at most 16 KiB, so that no allocation grows with the list
+// linked segments of at most 16 KiB, or of one task that is larger, so that no allocation grows with the list
 // and memory goes back to the collector while the list empties. A push steps
 // over whole runs, never over tasks: the runs are the nodes of a treap (Seidel
 // and Aragon, Randomized Search Trees, 1996) and are linked in order besides.
 //
 // With P distinct priorities in the list, a push costs O(log P), and O(1) if
 // its run is, or would be, next to the run last pushed to; Pop and Remove cost
-// O(1), the bounds for P being expected ones. Nothing costs more than the work
-// on one or two segments.
+// O(1), the bounds for P being expected ones. None of the three touches more than
+// two segments.
 //
 // A List has no locks: its methods must not run concurrently.
 package runlist
@@ -33,10 +33,10 @@ type List[T, V any] struct {
 	len  int
 	runs int        // distinct priorities; 1 in an empty list that had tasks
 	root *run[T, V] // of the treap
-	top  *run[T, V] // highest priority; an empty list keeps one run, to be relabelled
+	top  *run[T, V] // highest priority; an empty list keeps one run, to be relabeled
 	last *run[T, V] // last pushed to; nil if that run is gone
 
-	spareRun     *run[T, V]     // the run last emptied, to be relabelled by the next new one
+	spareRun     *run[T, V]     // the run last emptied, to be relabeled by the next new one
 	spareSegment *segment[T, V] // the largest of the emptied segments
 
 	hole Handle[T, V] // its address marks a slot whose task was removed

@@ -17,7 +17,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A Series is one line or one colour of bars.
+// A Series is one line or one color of bars.
 type Series struct {
 	Name string
 	X, Y []float64
