@@ -47,7 +47,8 @@ func (q *Queue[T, R]) cause() error {
 }
 
 // A workContext is the context of the workers of a queue whose parent may be
-// done. Whoever holds one holds the queue, which passes the parent's end on.
+// done. Whoever holds one holds the queue, which passes the parent's end on; and
+// whoever asks one need not wait for that.
 type workContext[T, R any] struct {
 	context.Context
 	q *Queue[T, R]
@@ -55,27 +56,43 @@ type workContext[T, R any] struct {
 
 func (c *workContext[T, R]) Deadline() (time.Time, bool) { return c.q.parent.Deadline() }
 
+func (c *workContext[T, R]) Done() <-chan struct{} { return c.current().Done() }
+
+func (c *workContext[T, R]) Value(key any) any { return c.current().Value(key) }
+
+func (c *workContext[T, R]) Err() error {
+	err := c.current().Err()
+	if err != nil && context.Cause(c.Context) != ErrClosed {
+		return c.q.parent.Err()
+	}
+	return err
+}
+
+// current returns the inner context, canceled if the parent is done.
+func (c *workContext[T, R]) current() context.Context {
+	if c.q.parent.Err() != nil {
+		c.q.cancel(c.q.cause())
+	}
+	return c.Context
+}
+
 // join returns a context with the values of do and of the queue, do's first,
-// which is done as soon as one of the two is. It must be released.
+// which is done as soon as one of the two is. It must be released. It does not
+// need the lock.
 func (q *Queue[T, R]) join(do context.Context) (ctx context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(do)
 	stop := context.AfterFunc(q.ctx, func() { cancel(context.Cause(q.ctx)) })
-	return &joinedContext{ctx, q.ctx}, func() {
+	return &joinedContext{ctx, q.ctx, cancel}, func() {
 		stop()
 		cancel(nil)
 	}
 }
 
+// A joinedContext is a child of Do's context that ends with the queue's, too.
 type joinedContext struct {
 	context.Context
-	queue context.Context
-}
-
-func (c *joinedContext) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.queue.Value(key)
+	queue  context.Context
+	cancel context.CancelCauseFunc
 }
 
 func (c *joinedContext) Deadline() (time.Time, bool) {
@@ -84,4 +101,23 @@ func (c *joinedContext) Deadline() (time.Time, bool) {
 		return queue, true
 	}
 	return d, ok
+}
+
+func (c *joinedContext) Done() <-chan struct{} { return c.current().Done() }
+
+func (c *joinedContext) Err() error { return c.current().Err() }
+
+func (c *joinedContext) Value(key any) any {
+	if v := c.current().Value(key); v != nil {
+		return v
+	}
+	return c.queue.Value(key)
+}
+
+// current returns the inner context, canceled if the queue's is done.
+func (c *joinedContext) current() context.Context {
+	if c.queue.Err() != nil {
+		c.cancel(context.Cause(c.queue))
+	}
+	return c.Context
 }

@@ -43,7 +43,7 @@ func (e *events[T]) discard() {
 func (q *Queue[T, R]) OnDrain(f func()) { q.setHook(drain, f) }
 
 // OnSaturated sets the hook that is called when the last free worker has taken
-// a task. See [Queue.OnDrain] for what holds for all hooks.
+// a task. Saturated and Unsaturated alternate. See [Queue.OnDrain] for what holds for all hooks.
 func (q *Queue[T, R]) OnSaturated(f func()) { q.setHook(saturated, f) }
 
 // OnUnsaturated sets the hook that is called when, after a Saturated, running

@@ -54,7 +54,7 @@ func (in *inbox[T, R]) lock() {
 // openInbox opens the inbox if there is no more to pushing a task than to add it
 // to those that wait. It needs the lock, as does absorb.
 func (q *Queue[T, R]) openInbox() {
-	if q.inboxIsOpen || q.closed || q.capacity != math.MaxInt || q.limiter != nil || q.waiting.Len() == 0 {
+	if q.inboxIsOpen || q.closed || q.capacity != math.MaxInt || q.limiter != nil || q.parked.len > 0 || q.waiting.Len() == 0 {
 		return
 	}
 	in := &q.inbox
@@ -69,7 +69,7 @@ func (q *Queue[T, R]) absorb() {
 	in.lock()
 	q.pushed += uint64(in.list.Len())
 	q.waiting.Append(&in.list)
-	q.setInbox(q.waiting.Len() > 0 && !q.closed)
+	q.setInbox(q.waiting.Len() > 0 && q.parked.len == 0 && !q.closed)
 	in.mu.Unlock()
 }
 

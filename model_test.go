@@ -399,13 +399,14 @@ func (m *model) permit(err error) {
 
 // A world is a queue and those who use it, beside the model of both.
 type world struct {
-	t      *testing.T
-	q      *queue.Queue[int, int]
-	m      *model
-	spread byte
-	isMany bool               // the queue is a cargo queue
-	parent context.CancelFunc // nil if there is none
-	trace  []string
+	t        *testing.T
+	q        *queue.Queue[int, int]
+	m        *model
+	spread   byte
+	isMany   bool               // the queue is a cargo queue
+	isKilled bool               // the script ends with Kill
+	parent   context.CancelFunc // nil if there is none
+	trace    []string
 
 	tasks []*modelTask // by id
 	waits []*modelWait
@@ -459,7 +460,7 @@ func newWorld(t *testing.T, header []byte) *world {
 		buffer:      -1,
 		listening:   make(map[string]bool),
 	}
-	w := &world{t: t, m: m, spread: header[3], runs: make(map[int]*modelRun),
+	w := &world{t: t, m: m, spread: header[3], isKilled: header[4]/4%2 == 0, runs: make(map[int]*modelRun),
 		permits: make(chan error), held: make(chan struct{}), over: make(chan struct{})}
 	var opts []queue.Option
 	if header[1]%2 == 0 {
@@ -763,6 +764,9 @@ func (w *world) end() {
 	last := func(name string, do func(a, b, c int) string) {
 		w.step(name, func() string { return do(0, 0, 0) })
 		w.compare()
+	}
+	if w.isKilled {
+		last("kill", w.kill)
 	}
 	last("no refill", func(_, _, _ int) string { w.m.refill, w.refill = nil, nil; return "" })
 	last("let the hook go on", w.letHookGoOn)

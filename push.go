@@ -109,10 +109,14 @@ type pusher[T, R any] struct {
 
 // pushWait appends a task as soon as there is room.
 func (q *Queue[T, R]) pushWait(ctx context.Context, task T, p position, e *entry[T, R]) error {
+	if ctx == nil {
+		panic("queue: nil context")
+	}
+	done := ctx.Err()
 	q.lock()
 	err := q.refusal(1)
-	if err != ErrClosed && ctx.Err() != nil {
-		err = ctx.Err()
+	if err != ErrClosed && done != nil {
+		err = done
 	}
 	if err == nil {
 		q.append(task, p, e)

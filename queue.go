@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -72,10 +73,11 @@ type Queue[T, R any] struct {
 	// A worker holds a place from its start until it leaves. It is busy while
 	// it has tasks and parked while it waits for leave to take some: from the
 	// limiter or, after a yield, from the host.
-	places int
-	busy   workerList[T, R] // in the order in which they took their tasks
-	parked workerList[T, R] // never more than the tasks that could start
-	spare  *worker[T, R]    // the last one that left
+	places   int
+	busy     workerList[T, R] // in the order in which they took their tasks
+	parked   workerList[T, R] // never more than the tasks that could start
+	limiting int              // parked workers that wait for the limiter
+	spare    *worker[T, R]    // the last one that left
 
 	pacer pacer
 	host  host.Host
@@ -370,6 +372,7 @@ func (q *Queue[T, R]) Clear() []T {
 // done first, it returns the error of ctx. After [Queue.Kill] it waits for the
 // workers that still run. It does not wait for hooks.
 func (q *Queue[T, R]) Wait(ctx context.Context) error {
+	defer runtime.KeepAlive(q) // to learn of the parent's end meanwhile
 	q.lock()
 	if q.isIdle() {
 		q.unlock()

@@ -9,9 +9,6 @@ import (
 // hasWork reports whether a waiting task may start for which no parked worker
 // is there yet.
 func (q *Queue[T, R]) hasWork() bool {
-	if q.inboxIsOpen && q.waiting.Len() <= q.parked.len {
-		q.absorb()
-	}
 	return q.waiting.Len() > q.parked.len && !q.paused && !q.killed
 }
 

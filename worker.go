@@ -206,6 +206,7 @@ func (w *worker[T, R]) take(settled bool) bool {
 		case q.limiter != nil:
 			w.park()
 			w.limit, w.stopLimit = context.WithCancel(q.ctx)
+			q.limiting++
 			w.stage = limiting
 			q.unlockChained(true)
 			return true
@@ -223,11 +224,24 @@ func (w *worker[T, R]) take(settled bool) bool {
 func (w *worker[T, R]) takeLimited() bool {
 	q := w.q
 	w.stopLimit()
-	if w.isRecalled {
+	for q.gate != nil && !w.isRecalled {
+		q.turn()
+	}
+	if p := q.parked.tail; w.isRecalled && w.err == nil && p != nil && p.stopLimit != nil {
+		// Another worker waits for the permission that w has: w takes its place.
+		w.isRecalled = false
+		q.places++
+		q.recall(p)
+	} else if w.isRecalled {
 		q.unlock()
 		return false
+	} else {
+		q.parked.remove(w)
+		q.limiting--
 	}
-	q.parked.remove(w)
+	if q.busy.len == 0 {
+		q.pacer.restart() // after a wait nothing runs back to back
+	}
 	err := w.err
 	w.limit, w.stopLimit, w.err = nil, nil, nil
 	switch {
@@ -253,7 +267,7 @@ func (w *worker[T, R]) claim() bool {
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
 	}
-	if q.busy.len == q.concurrency && !w.isGoingOn && !q.events.saturated {
+	if q.places-q.limiting == q.concurrency && !w.isGoingOn && !q.events.saturated {
 		q.events.saturated = true
 		q.emit(saturated)
 	}
@@ -299,8 +313,12 @@ func (w *worker[T, R]) markBusy() {
 // park makes w, which has a place and no tasks, one of the parked workers.
 // It needs the lock.
 func (w *worker[T, R]) park() {
+	q := w.q
 	w.markFree()
-	w.q.parked.add(w)
+	q.parked.add(w)
+	if q.inboxIsOpen {
+		q.absorb()
+	}
 }
 
 // leave gives up the place of w. It needs the lock.
@@ -330,6 +348,7 @@ func (q *Queue[T, R]) recall(w *worker[T, R]) {
 	w.isRecalled = true
 	if w.stopLimit != nil {
 		w.stopLimit()
+		q.limiting--
 	}
 	q.places--
 	q.checkUnsaturated()
