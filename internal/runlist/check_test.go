@@ -151,6 +151,21 @@ func check[T, V comparable](l *List[T, V]) error {
 	return nil
 }
 
+// checkTight returns what is wrong with a list from which tasks were only removed
+// since it was filled: of two segments side by side, the first cannot take in the
+// tasks of both without being more than half full.
+func checkTight[T, V any](l *List[T, V]) error {
+	for r := l.top; r != nil; r = r.below {
+		for s := r.head; s.next != nil; s = s.next {
+			if s.tasks+s.next.tasks <= len(s.slots)/2 {
+				return fmt.Errorf("run %d: segments of %d and %d with %d and %d tasks side by side",
+					r.priority, len(s.slots), len(s.next.slots), s.tasks, s.next.tasks)
+			}
+		}
+	}
+	return nil
+}
+
 // segmentsOf returns the segments of a list in order, and the spare one.
 func segmentsOf[T, V any](l *List[T, V]) (segments []*segment[T, V]) {
 	for r := l.top; r != nil; r = r.below {

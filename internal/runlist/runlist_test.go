@@ -74,6 +74,20 @@ func TestFIFOAroundSegmentBoundaries(t *testing.T) {
 	}
 }
 
+// In front, segments are filled from their ends.
+func TestFrontFillsSegments(t *testing.T) {
+	for _, depth := range boundaries[int64]() {
+		var back, front List[int64, struct{}]
+		for range depth {
+			back.PushBack(0, 0, nil)
+			front.PushFront(0, 0, nil)
+		}
+		if got, want := len(segmentsOf(&front)), len(segmentsOf(&back)); got != want {
+			t.Errorf("%d tasks take %d segments, want %d", depth, got, want)
+		}
+	}
+}
+
 func TestFrontAroundSegmentBoundaries(t *testing.T) {
 	for _, boundary := range boundaries[int64]() {
 		for depth := boundary - 1; depth <= boundary+1; depth++ {
@@ -465,8 +479,13 @@ func TestMemoryAfterRemoval(t *testing.T) {
 				for i := range handles {
 					l.PushBack(-(i % priorities), i, &handles[i])
 				}
-				for _, i := range tt.order(tasks)[:tasks-left] {
+				for n, i := range tt.order(tasks)[:tasks-left] {
 					l.Remove(&handles[i])
+					if n%1_000 == 0 {
+						if err := checkTight(&l); err != nil {
+							t.Fatal(err)
+						}
+					}
 				}
 				if slots := slotsOf(&l); slots > 4*left+(2+priorities)*maxSlots[int]() {
 					t.Errorf("%d priorities: %d slots are left for %d tasks", priorities, slots, l.Len())

@@ -1,0 +1,4 @@
+"use strict";
+
+importScripts("wasm_exec.js", "program.js");
+serve(self);
