@@ -823,6 +823,7 @@ var verbs = []verb{
 	{"wait", 2, (*world).wait},
 	{"end a wait", 1, (*world).endWait},
 	{"open the inbox", 4, (*world).openInbox},
+	{"push several, finish", 6, (*world).pushSeveral},
 	{"set a hook", 3, (*world).setHook},
 	{"set the hook for errors", 2, (*world).setErrorHook},
 	{"let hooks exit", 1, (*world).letHooksExit},
@@ -1094,6 +1095,25 @@ func (w *world) setConcurrency(_, b, _ int) string {
 // openInbox does what otherwise happens by chance only. Nobody should notice.
 func (w *world) openInbox(_, _, _ int) string {
 	return fmt.Sprint(queue.OpenInbox(w.q))
+}
+
+// pushSeveral pushes several tasks that cannot start before a worker takes one,
+// and lets one do so before any other method gathers them.
+func (w *world) pushSeveral(a, b, c int) string {
+	m := w.m
+	if !m.paused && !m.killed && len(m.working) < m.concurrency {
+		return "later"
+	}
+	open := c%2 == 0 && queue.OpenInbox(w.q)
+	about := fmt.Sprintf("with an open inbox: %t", open)
+	for i := range 1 + b%6 {
+		push := w.pushOne
+		if (a+i)%2 == 0 {
+			push = w.submit
+		}
+		about += ", " + push(a+37*i, b+i, i)
+	}
+	return about + ", finish " + w.finish(a, b, c)
 }
 
 // endContext cancels the context of a Do or PushWait.

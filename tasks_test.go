@@ -150,11 +150,19 @@ func TestEveryTaskSettles(t *testing.T) {
 				return ending(ctx, tasks[0])
 			}, 1, 2)
 			q.Pause()
-			first, _ := q.Submit(task)
-			second, _ := q.Submit(task)
+			var tickets []*queue.Ticket[string]
+			for range 3 {
+				ticket, _ := q.Submit(task)
+				tickets = append(tickets, ticket)
+			}
+			// One ticket is enough for a batch to be heard of, be it the last.
+			q.Push(task)
+			q.Push(task)
+			ticket, _ := q.Submit(task)
+			tickets = append(tickets, ticket)
 			q.Push("value")
 			q.Resume()
-			for _, ticket := range []*queue.Ticket[string]{first, second} {
+			for _, ticket := range tickets {
 				result, err := ticket.Wait(t.Context())
 				checkEnding(t, task, result, err)
 			}
