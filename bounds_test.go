@@ -476,6 +476,43 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// As many are accepted as there is room for, however many push at once.
+func TestCapacityUnderLoad(t *testing.T) {
+	for range scaled(1000) {
+		const capacity = 100
+		q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1, queue.WithCapacity(capacity))
+		q.Pause()
+		q.Push(-1)
+		var accepted atomic.Int64
+		var wg sync.WaitGroup
+		for p := range 4 {
+			wg.Go(func() {
+				for i := range capacity {
+					var err error
+					switch p {
+					case 0:
+						_, err = q.Submit(i)
+					case 1:
+						err = q.Push(i, queue.Front())
+					default:
+						err = q.Push(i)
+					}
+					if err == nil {
+						accepted.Add(1)
+					} else if err != queue.ErrFull {
+						t.Errorf("error %v", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := q.Len(); n != capacity || accepted.Load() != capacity-1 {
+			t.Fatalf("%d wait and %d were accepted, want %d", n, accepted.Load()+1, capacity)
+		}
+		q.Clear()
+	}
+}
+
 // The room is whole again after a storm of whatever takes and gives it.
 func TestRoomIsWholeAfterAStorm(t *testing.T) {
 	const capacity = 10

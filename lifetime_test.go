@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -160,11 +161,10 @@ func TestYieldsChangeNoEdges(t *testing.T) {
 // A permission that comes for a task just taken back goes to another one.
 func TestPermissionIsNotLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var calls int
+		var calls atomic.Int32
 		permitted, proceed := make(chan bool), make(chan bool)
 		limiter := limiterFunc(func(ctx context.Context) error {
-			calls++
-			if calls == 2 {
+			if calls.Add(1) == 2 {
 				permitted <- true
 				<-proceed // as slow to come back as a processor may be
 				return nil
@@ -189,8 +189,8 @@ func TestPermissionIsNotLost(t *testing.T) {
 		if len(ran) != 1 || ran[0] != 1 {
 			t.Errorf("ran %v, want [1]", ran)
 		}
-		if calls != 2 {
-			t.Errorf("the limiter was asked %d times", calls)
+		if n := calls.Load(); n != 2 {
+			t.Errorf("the limiter was asked %d times", n)
 		}
 		q.Kill()
 	})

@@ -1098,22 +1098,29 @@ func (w *world) openInbox(_, _, _ int) string {
 }
 
 // pushSeveral pushes several tasks that cannot start before a worker takes one,
-// and lets one do so before any other method gathers them.
+// and lets some do so before any other method gathers them from the inbox.
 func (w *world) pushSeveral(a, b, c int) string {
 	m := w.m
 	if !m.paused && !m.killed && len(m.working) < m.concurrency {
 		return "later"
 	}
-	open := c%2 == 0 && queue.OpenInbox(w.q)
-	about := fmt.Sprintf("with an open inbox: %t", open)
+	about := ""
 	for i := range 1 + b%6 {
 		push := w.pushOne
 		if (a+i)%2 == 0 {
 			push = w.submit
 		}
-		about += ", " + push(a+37*i, b+i, i)
+		about += push(a+37*i, b+i, i) + ", "
+		if i == 0 && c%2 == 0 {
+			about += "inbox " + w.openInbox(0, 0, 0) + ", "
+		}
 	}
-	return about + ", finish " + w.finish(a, b, c)
+	for range 1 + c/2%3 {
+		about += "finish " + w.finish(a, b, c) + ", "
+		m.deliver()
+		synctest.Wait()
+	}
+	return about
 }
 
 // endContext cancels the context of a Do or PushWait.

@@ -82,7 +82,7 @@ func check[T, V comparable](l *List[T, V]) error {
 			}
 			segments++
 			switch {
-			case s == l.spareSegment:
+			case s == l.spareSegment || s == l.spareFirst:
 				return fault("spare and in use")
 			case s.run != r && (s == r.head || s == r.tail):
 				return fault("belongs to another run")
@@ -130,7 +130,7 @@ func check[T, V comparable](l *List[T, V]) error {
 		return errors.New("the mark of holes is used as a handle")
 	}
 
-	if s := l.spareSegment; s != nil {
+	for _, s := range l.spares() {
 		if s.run != nil || s.prev != nil || s.next != nil || s.first != 0 || s.end != 0 || s.tasks != 0 {
 			return errors.New("the spare segment is not cleared")
 		}
@@ -166,17 +166,24 @@ func checkTight[T, V any](l *List[T, V]) error {
 	return nil
 }
 
-// segmentsOf returns the segments of a list in order, and the spare one.
+// spares returns the segments that the list keeps for later.
+func (l *List[T, V]) spares() (segments []*segment[T, V]) {
+	for _, s := range []*segment[T, V]{l.spareFirst, l.spareSegment} {
+		if s != nil {
+			segments = append(segments, s)
+		}
+	}
+	return segments
+}
+
+// segmentsOf returns the segments of a list in order, and the spare ones.
 func segmentsOf[T, V any](l *List[T, V]) (segments []*segment[T, V]) {
 	for r := l.top; r != nil; r = r.below {
 		for s := r.head; s != nil; s = s.next {
 			segments = append(segments, s)
 		}
 	}
-	if l.spareSegment != nil {
-		segments = append(segments, l.spareSegment)
-	}
-	return segments
+	return append(segments, l.spares()...)
 }
 
 // slotsOf returns how many tasks the segments of a list have room for.

@@ -23,7 +23,7 @@ import (
 const (
 	segmentBytes   = 16 << 10 // of a segment's slots, as the allocator counts
 	allocatorBytes = 8        // what the allocator may put before an object with pointers
-	maxCopied      = 64       // tasks that are cheaper to copy than to leave in a segment of their own
+	maxCopied      = 64       // tasks that are better copied than left in segments of their own
 	minSlots       = 4        // of the first segment of a run; the following ones double
 )
 
@@ -38,6 +38,7 @@ type List[T, V any] struct {
 
 	spareRun     *run[T, V]     // the run last emptied, to be relabeled by the next new one
 	spareSegment *segment[T, V] // the largest of the emptied segments
+	spareFirst   *segment[T, V] // an emptied one of minSlots, to begin a run
 
 	hole Handle[T, V] // its address marks a slot whose task was removed
 }
@@ -206,24 +207,45 @@ func (l *List[T, V]) Append(other *List[T, V]) {
 	if other.len == 0 {
 		return
 	}
-	for from := other.top; from != nil; from = from.below {
-		r, s := l.runFor(from.priority), from.head
-		if t := r.tail; t != nil && s == from.tail && s.tasks <= min(maxCopied, len(t.slots)-t.end) {
-			other.move(t, s, s.first, s.end)
-			other.spareIfLarger(s)
+	for from := other.top; from != nil; {
+		if from.isShort() {
+			for s := from.head; s != nil; s = s.next {
+				for i := s.first; i < s.end; i++ {
+					task, h := other.take(s, i, nil)
+					l.PushBack(from.priority, task, h)
+				}
+			}
+			other.keep(from.head)
 		} else {
-			l.appendSegments(r, from)
+			l.appendSegments(from)
 		}
+		below := from.below
+		*from = run[T, V]{} // segments may still point to it
+		from = below
 	}
 	l.len += other.len
 	other.len, other.runs, other.root, other.top, other.last = 0, 0, nil, nil, nil
+	if other.spareFirst != nil {
+		other.spareSegment = nil // an empty list keeps one
+	}
 }
 
-// appendSegments puts the segments of a run of another list behind those of r.
-func (l *List[T, V]) appendSegments(r, from *run[T, V]) {
+// isShort reports whether the tasks of r are better copied than left where they are.
+func (r *run[T, V]) isShort() bool {
+	n := 0
+	for s := r.head; s != nil && n <= maxCopied; s = s.next {
+		n += s.tasks
+	}
+	return n <= maxCopied
+}
+
+// appendSegments puts the segments of a run of another list behind those of its
+// priority.
+func (l *List[T, V]) appendSegments(from *run[T, V]) {
+	r := l.runFor(from.priority)
 	if r.head != nil && r.head.tasks == 0 { // of an empty list
-		l.spareIfLarger(r.head)
-		r.head, r.tail = nil, nil
+		l.keep(r.head)
+		r.head = nil
 	}
 	if r.head == nil {
 		r.head = from.head
@@ -291,9 +313,13 @@ func (l *List[T, V]) newSegment(r *run[T, V], beside *segment[T, V]) *segment[T,
 		n = 2 * len(beside.slots)
 	}
 	n = min(n, maxSlots[T]())
-	s := l.spareSegment
+	spare := &l.spareSegment
+	if n == minSlots {
+		spare = &l.spareFirst // a large one would be mostly empty
+	}
+	s := *spare
 	if s != nil && len(s.slots) >= n {
-		l.spareSegment = nil
+		*spare = nil
 	} else {
 		s = &segment[T, V]{slots: make([]T, n)}
 	}
@@ -323,7 +349,7 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 	r := s.run
 	if l.len == 0 {
 		s.clear()
-		l.spareRun, l.spareSegment = nil, nil
+		l.spareRun, l.spareSegment, l.spareFirst = nil, nil, nil
 		return
 	}
 	switch prev, next := s.prev, s.next; {
@@ -336,14 +362,17 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 	default:
 		prev.next, next.prev = next, prev
 	}
-	l.spareIfLarger(s)
+	l.keep(s)
 }
 
-// spareIfLarger keeps a segment without tasks if it is the largest one.
-func (l *List[T, V]) spareIfLarger(s *segment[T, V]) {
-	if l.spareSegment == nil || len(s.slots) > len(l.spareSegment.slots) {
-		s.clear()
-		s.run, s.prev, s.next = nil, nil, nil
+// keep keeps a segment without tasks for the next one of its size.
+func (l *List[T, V]) keep(s *segment[T, V]) {
+	s.clear()
+	s.run, s.prev, s.next = nil, nil, nil
+	switch {
+	case len(s.slots) == minSlots:
+		l.spareFirst = s
+	case l.spareSegment == nil || len(s.slots) > len(l.spareSegment.slots):
 		l.spareSegment = s
 	}
 }
