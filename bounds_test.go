@@ -22,6 +22,7 @@ import (
 func TestMisusePanics(t *testing.T) {
 	worker := func(context.Context, int) (int, error) { return 0, nil }
 	batches := func(context.Context, []int) (int, error) { return 0, nil }
+	var none context.Context
 	for name, misuse := range map[string]func(){
 		"New nil worker":                func() { queue.New[int, int](nil, 1) },
 		"New concurrency 0":             func() { queue.New(worker, 0) },
@@ -37,7 +38,7 @@ func TestMisusePanics(t *testing.T) {
 		"WithBuffer -1":                 func() { queue.New(worker, 1, queue.WithBuffer(-1)) },
 		"WithYieldInterval -1":          func() { queue.New(worker, 1, queue.WithYieldInterval(-1)) },
 		"WithLimiter nil":               func() { queue.New(worker, 1, queue.WithLimiter(nil)) },
-		"WithContext nil":               func() { queue.New(worker, 1, queue.WithContext(nil)) },
+		"WithContext nil":               func() { queue.New(worker, 1, queue.WithContext(none)) },
 		"SetConcurrency 0":              func() { queue.New(worker, 1).SetConcurrency(0) },
 		"SetConcurrency -1":             func() { queue.New(worker, 1).SetConcurrency(-1) },
 		"SetYieldInterval -1":           func() { queue.New(worker, 1).SetYieldInterval(-1) },

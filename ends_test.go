@@ -173,8 +173,7 @@ func TestWaitReturnsAtTheFirstIdleMoment(t *testing.T) {
 
 // A hook that refills the queue each time it drains does not keep Wait.
 func TestWaitDespiteEndlessRefill(t *testing.T) {
-	var q *queue.Queue[int, int]
-	q = queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1)
+	q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1)
 	q.OnDrain(func() { q.Push(1) })
 	q.Push(1)
 	for range 100 {

@@ -25,7 +25,7 @@ var seedFlag = flag.Uint64("seed", 0, "replay TestModel with this seed only")
 func TestModel(t *testing.T) {
 	seeds := []uint64{*seedFlag}
 	if *seedFlag == 0 {
-		seeds = make([]uint64, 100)
+		seeds = make([]uint64, 200)
 		for i := range seeds {
 			seeds[i] = rand.Uint64() | 1
 		}
@@ -1104,23 +1104,23 @@ func (w *world) pushSeveral(a, b, c int) string {
 	if !m.paused && !m.killed && len(m.working) < m.concurrency {
 		return "later"
 	}
-	about := ""
+	var about strings.Builder
 	for i := range 1 + b%6 {
 		push := w.pushOne
 		if (a+i)%2 == 0 {
 			push = w.submit
 		}
-		about += push(a+37*i, b+i, i) + ", "
+		about.WriteString(push(a+37*i, b+i, i) + ", ")
 		if i == 0 && c%2 == 0 {
-			about += "inbox " + w.openInbox(0, 0, 0) + ", "
+			about.WriteString("inbox " + w.openInbox(0, 0, 0) + ", ")
 		}
 	}
 	for range 1 + c/2%3 {
-		about += "finish " + w.finish(a, b, c) + ", "
+		about.WriteString("finish " + w.finish(a, b, c) + ", ")
 		m.deliver()
 		synctest.Wait()
 	}
-	return about
+	return about.String()
 }
 
 // endContext cancels the context of a Do or PushWait.

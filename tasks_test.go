@@ -297,7 +297,7 @@ func TestTicket(t *testing.T) {
 		r := newRig[string](t, 1)
 		r.submit("a", "b")
 		a, b := r.tickets["a"], r.tickets["b"]
-		if a.Done() != a.Done() {
+		if done := a.Done(); done != a.Done() {
 			t.Error("Done returns different channels")
 		}
 		if a.Cancel() || a.SetPriority(3) {

@@ -15,7 +15,7 @@ var seedFlag = flag.Uint64("seed", 0, "replay TestModel with this seed only")
 func TestModel(t *testing.T) {
 	seeds := []uint64{*seedFlag}
 	if *seedFlag == 0 {
-		seeds = make([]uint64, 50)
+		seeds = make([]uint64, 40)
 		for i := range seeds {
 			seeds[i] = rand.Uint64() | 1
 		}
@@ -70,8 +70,8 @@ func runScript(t *testing.T, script []byte) {
 }
 
 type padded[P comparable] struct {
-	id  int
-	pad P
+	id int
+	_  P
 }
 
 // A model is a list together with the slice that it has to be equal to.

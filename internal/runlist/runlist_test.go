@@ -133,8 +133,8 @@ func TestConstantDepthWalksThroughSegments(t *testing.T) {
 }
 
 type payload struct {
-	id   int
-	next *payload
+	id int
+	_  *payload // so that the collector looks into it
 }
 
 // A fullList is a list with payloads to which nothing else refers.
