@@ -64,7 +64,7 @@ func (q *Queue[T, R]) process() {
 func (q *Queue[T, R]) turn() {
 	gate := q.gate
 	if gate != nil {
-		q.unlock()
+		q.unlockChained(true)
 		<-gate
 		q.lock()
 		return
@@ -75,7 +75,7 @@ func (q *Queue[T, R]) turn() {
 		q.gate = gate
 	}
 	q.pacer.restart()
-	q.unlock()
+	q.unlockChained(true)
 	q.host.Turn(func() {
 		q.lock()
 		q.gate = nil
@@ -97,31 +97,29 @@ type pacer struct {
 	since    time.Time // the start of the drain or the end of the last turn
 	every    int       // so many tasks from one reading of the clock to the next
 	left     int       // until the next reading
+	isDue    bool      // the host should have a turn before another task starts
 }
 
 const maxPace = 256 // tasks from one reading of the clock to the next
 
 // restart begins a drain, or goes on after a turn.
 func (p *pacer) restart() {
+	p.isDue = false
 	if p.interval > 0 {
 		p.since, p.every, p.left = p.now(), 1, 1
 	}
 }
 
-// isDue is called after each task and reports whether the host should have a
-// turn.
-func (p *pacer) isDue() bool {
-	return p.interval > 0 && p.tick()
-}
-
-func (p *pacer) tick() bool {
+// tick is called after each task that leaves others waiting, whichever worker is
+// going to take them.
+func (p *pacer) tick() {
 	if p.left--; p.left > 0 {
-		return false
+		return
 	}
 	elapsed := p.now().Sub(p.since)
 	if elapsed < p.interval/4 {
 		p.every = min(2*p.every, maxPace)
 	}
 	p.left = p.every
-	return elapsed >= p.interval
+	p.isDue = elapsed >= p.interval
 }

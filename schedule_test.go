@@ -116,7 +116,10 @@ func TestPacer(t *testing.T) {
 			p.restart()
 			for s.tasks < test.tasks {
 				s.run(test.takes(s.tasks + 1))
-				if p.isDue() {
+				if p.interval > 0 {
+					p.tick()
+				}
+				if p.isDue {
 					turns = append(turns, s.tasks)
 					p.restart()
 				}
@@ -224,6 +227,44 @@ func TestPaceOfSeveralWorkers(t *testing.T) {
 	n := q.Stats().Yields
 	if n < tasks/(19+concurrency)-1 || n > tasks/16 {
 		t.Errorf("%d turns in %d tasks", n, tasks)
+	}
+}
+
+// Tasks that a limiter lets through at once run back to back, and the last few
+// tasks, too few for all workers, do so as those before.
+func TestPaceToTheEnd(t *testing.T) {
+	const tasks = 30
+	for _, test := range []struct {
+		name        string
+		concurrency int
+		opts        []Option
+	}{
+		{"one worker", 1, nil},
+		{"several workers", 8, nil},
+		{"limiter", 1, []Option{WithLimiter(unlimited{})}},
+		{"limiter and several workers", 8, []Option{WithLimiter(unlimited{})}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if test.concurrency > 1 && !host.Single {
+				t.Skip("where others run meanwhile, the end of a worker's turn counts for all")
+			}
+			s := newScript()
+			var turns []uint64
+			var q *Queue[int, struct{}]
+			q = New(func(context.Context, int) (struct{}, error) {
+				turns = append(turns, q.Stats().Yields)
+				s.run(time.Millisecond)
+				return struct{}{}, nil
+			}, test.concurrency, append(test.opts, WithYieldInterval(4*time.Millisecond))...)
+			q.pacer.now = s.now
+			q.PushAll(make([]int, tasks))
+			q.Wait(t.Context())
+			for i, n := range turns {
+				if n != uint64(i/4) {
+					t.Fatalf("turns before each task: %d, want one more after each four", turns)
+				}
+			}
+		})
 	}
 }
 

@@ -192,10 +192,13 @@ func (w *worker[T, R]) settle() {
 // says that w has settled tasks under this lock. It needs the lock, and unlocks.
 func (w *worker[T, R]) take(settled bool) bool {
 	q := w.q
+	if settled && q.pacer.interval > 0 && q.waiting.Len() > 0 {
+		q.pacer.tick()
+	}
 	for q.hasWork() && q.places <= q.concurrency {
 		switch {
-		case q.gate != nil || settled && q.pacer.isDue():
-			settled = false
+		case q.gate != nil || settled && q.pacer.isDue:
+			settled = true
 			w.park()
 			q.turn()
 			if w.isRecalled {
@@ -224,7 +227,7 @@ func (w *worker[T, R]) take(settled bool) bool {
 func (w *worker[T, R]) takeLimited() bool {
 	q := w.q
 	w.stopLimit()
-	for q.gate != nil && !w.isRecalled {
+	for (q.gate != nil || q.pacer.isDue) && !w.isRecalled {
 		q.turn()
 	}
 	if p := q.parked.tail; w.isRecalled && w.err == nil && p != nil && p.stopLimit != nil {
@@ -238,9 +241,6 @@ func (w *worker[T, R]) takeLimited() bool {
 	} else {
 		q.parked.remove(w)
 		q.limiting--
-	}
-	if q.busy.len == 0 {
-		q.pacer.restart() // after a wait nothing runs back to back
 	}
 	err := w.err
 	w.limit, w.stopLimit, w.err = nil, nil, nil
