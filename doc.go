@@ -85,11 +85,11 @@
 // # Memory
 //
 // Waiting tasks are kept by value, those of one priority together, in segments
-// of at most 16 KiB, or of one task that is larger. A push allocates nothing per task, [Queue.Submit] once;
-// the first task of a priority that nothing waits with may. No
-// allocation grows with the queue, and a segment goes when its last task leaves;
-// a drained queue keeps one. The slot of a task that was taken holds nothing, so
-// the task can be collected as soon as it has settled.
+// of at most 16 KiB, or of one task that is larger. A push allocates nothing per
+// task, [Queue.Submit] once; the first task of a priority that nothing waits with
+// may. No allocation grows with the queue, and a segment goes when its last task
+// leaves; a drained queue keeps one. The slot of a task that was taken holds
+// nothing, so the task can be collected as soon as it has settled.
 //
 // With P distinct priorities waiting, a push costs O(log P), and O(1) next to
 // the priority last pushed to; starting or canceling a task costs O(1). The
