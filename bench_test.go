@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"github.com/tickqueue/queue"
@@ -25,18 +26,21 @@ func perTask(b *testing.B, tasks int) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(tasks), "ns/task")
 }
 
-// BenchmarkBurst pushes one task after another while workers run them; the last
-// one to end ends the benchmark.
+// BenchmarkBurst pushes one task after another while workers run them, and waits
+// for the last one.
 func BenchmarkBurst(b *testing.B) {
+	const tasks = 100_000
 	for _, c := range benchConcurrencies {
 		b.Run(fmt.Sprintf("c=%d", c), func(b *testing.B) {
 			b.ReportAllocs()
 			q := queue.New(nop, c)
 			for b.Loop() {
-				q.Push(1)
+				for range tasks {
+					q.Push(1)
+				}
+				wantIdle(b, q)
 			}
-			wantIdle(b, q)
-			perTask(b, 1)
+			perTask(b, tasks)
 		})
 	}
 }
@@ -63,18 +67,24 @@ func BenchmarkBacklog(b *testing.B) {
 
 // BenchmarkProducers pushes from several goroutines at once.
 func BenchmarkProducers(b *testing.B) {
+	const producers, tasks = 4, 25_000
 	for _, c := range benchConcurrencies {
 		b.Run(fmt.Sprintf("c=%d", c), func(b *testing.B) {
 			b.ReportAllocs()
-			b.SetParallelism(2)
 			q := queue.New(nop, c)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					q.Push(1)
+			for b.Loop() {
+				var wg sync.WaitGroup
+				for range producers {
+					wg.Go(func() {
+						for range tasks {
+							q.Push(1)
+						}
+					})
 				}
-			})
-			wantIdle(b, q)
-			perTask(b, 1)
+				wg.Wait()
+				wantIdle(b, q)
+			}
+			perTask(b, producers*tasks)
 		})
 	}
 }

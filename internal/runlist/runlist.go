@@ -37,8 +37,8 @@ type List[T, V any] struct {
 	last *run[T, V] // last pushed to; nil if that run is gone
 
 	spareRun     *run[T, V]     // the run last emptied, to be relabeled by the next new one
-	spareSegment *segment[T, V] // the largest of the emptied segments
-	spareFirst   *segment[T, V] // an emptied one of minSlots, to begin a run
+	spareFirst   *segment[T, V] // the segment of minSlots last emptied, to begin a run
+	spareSegment *segment[T, V] // the larger segment last emptied
 
 	hole Handle[T, V] // its address marks a slot whose task was removed
 }
@@ -315,12 +315,20 @@ func (l *List[T, V]) newSegment(r *run[T, V], beside *segment[T, V]) *segment[T,
 	n = min(n, maxSlots[T]())
 	spare := &l.spareSegment
 	if n == minSlots {
-		spare = &l.spareFirst // a large one would be mostly empty
+		spare = &l.spareFirst
 	}
 	s := *spare
-	if s != nil && len(s.slots) >= n {
+	switch {
+	case s != nil && n <= len(s.slots) && len(s.slots) <= 2*n: // a larger one might stay mostly empty
 		*spare = nil
-	} else {
+	case n == minSlots: // in one piece, as runs may be short and many
+		small := new(struct {
+			segment[T, V]
+			array [minSlots]T
+		})
+		s = &small.segment
+		s.slots = small.array[:]
+	default:
 		s = &segment[T, V]{slots: make([]T, n)}
 	}
 	s.run = r
@@ -369,10 +377,9 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 func (l *List[T, V]) keep(s *segment[T, V]) {
 	s.clear()
 	s.run, s.prev, s.next = nil, nil, nil
-	switch {
-	case len(s.slots) == minSlots:
+	if len(s.slots) == minSlots {
 		l.spareFirst = s
-	case l.spareSegment == nil || len(s.slots) > len(l.spareSegment.slots):
+	} else {
 		l.spareSegment = s
 	}
 }

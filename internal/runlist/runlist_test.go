@@ -402,39 +402,28 @@ func TestMemoryOfAppended(t *testing.T) {
 
 func TestMemoryOfManyPriorities(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		tasks int
-		fill  func(l *List[int64, struct{}], tasks int)
+		name             string
+		priorities, each int // tasks of each
+		fill             func(l *List[int64, struct{}], priorities, each int)
 	}{
-		{"at once", 100_000, func(l *List[int64, struct{}], tasks int) {
-			for i := range tasks {
-				l.PushBack(i, 0, nil)
-			}
-		}},
-		{"each after a large segment became free", 200, func(l *List[int64, struct{}], tasks int) {
-			for i := range tasks {
-				for range 4_100 {
-					l.PushBack(1, 0, nil)
-				}
-				for range 4_099 {
-					l.Pop()
-				}
-				l.PushBack(-i, 0, nil)
-				l.Pop()
-			}
-		}},
+		{"one task each, at once", 100_000, 1, fillAtOnce},
+		{"five tasks each, at once", 20_000, 5, fillAtOnce},
+		{"one task each after a large segment became free", 200, 1, fillBesideLarge},
+		{"five tasks each after a large segment became free", 200, 5, fillBesideLarge},
+		{"twenty tasks each after a large segment became free", 200, 20, fillBesideLarge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bytes, l := heap(func() *List[int64, struct{}] {
 				l := new(List[int64, struct{}])
-				tt.fill(l, tt.tasks)
+				tt.fill(l, tt.priorities, tt.each)
 				return l
 			})
-			if l.Len() != tt.tasks || l.Runs() != tt.tasks {
-				t.Fatalf("%d tasks of %d priorities, want %d", l.Len(), l.Runs(), tt.tasks)
+			tasks := tt.priorities * tt.each
+			if l.Len() != tasks || l.Runs() != tt.priorities {
+				t.Fatalf("%d tasks of %d priorities, want %d of %d", l.Len(), l.Runs(), tasks, tt.priorities)
 			}
-			if bytes > 300*tt.tasks+64<<10 {
-				t.Errorf("%d tasks of as many priorities take %d bytes each", tt.tasks, bytes/tt.tasks)
+			if limit := 250 + 50*tt.each; bytes > limit*tt.priorities+64<<10 {
+				t.Errorf("%d bytes for each priority, want at most %d", bytes/tt.priorities, limit)
 			}
 			drained, _ := heap(func() struct{} {
 				for l.Len() > 0 {
@@ -450,6 +439,32 @@ func TestMemoryOfManyPriorities(t *testing.T) {
 }
 
 // Of a run of which most was removed, in whatever order, little stays.
+func fillAtOnce(l *List[int64, struct{}], priorities, each int) {
+	for p := range priorities {
+		for range each {
+			l.PushBack(p, 0, nil)
+		}
+	}
+}
+
+// fillBesideLarge has a run of a higher priority give back a large segment before
+// each of the others needs one.
+func fillBesideLarge(l *List[int64, struct{}], priorities, each int) {
+	const large = 4_100
+	for p := range priorities {
+		for range each {
+			for range large {
+				l.PushBack(1, 0, nil)
+			}
+			for range large - 1 {
+				l.Pop()
+			}
+			l.PushBack(-p, 0, nil)
+			l.Pop()
+		}
+	}
+}
+
 func TestMemoryAfterRemoval(t *testing.T) {
 	const tasks, left = 100_000, 1_000
 	for _, tt := range []struct {
