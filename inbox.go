@@ -91,16 +91,3 @@ func (q *Queue[T, R]) setInbox(open bool) {
 		in.isOpen.Store(open)
 	}
 }
-
-// pop takes the best task, of which there must be one, from those that wait.
-// It needs the lock.
-func (q *Queue[T, R]) pop() (T, *entry[T, R]) {
-	if q.inboxIsOpen && q.waiting.Top() < q.inboxBar {
-		q.absorb()
-	}
-	task, h := q.waiting.Pop()
-	if q.inboxIsOpen && q.waiting.Len() == 0 {
-		q.absorb()
-	}
-	return task, entryOf(h)
-}

@@ -64,6 +64,7 @@ type taken[T, R any] struct {
 // run is the life of a worker that has a place, or what is left of it: if user
 // code panics or ends the goroutine, another one goes on at the same stage.
 func (w *worker[T, R]) run() {
+	q := w.q
 	left := false
 	defer func() {
 		if !left {
@@ -73,7 +74,11 @@ func (w *worker[T, R]) run() {
 	for {
 		switch w.stage {
 		case calling:
-			w.call()
+			if e := w.first.entry; q.one != nil && (e == nil || e.ctx == nil) {
+				w.result, w.err = q.one(q.ctx, w.first.task)
+			} else {
+				w.call()
+			}
 			w.stage = reporting
 			fallthrough
 		case reporting:
@@ -83,7 +88,12 @@ func (w *worker[T, R]) run() {
 			w.stage = taking
 			fallthrough
 		case taking:
-			w.lock()
+			if !q.mu.TryLock() { // unlike q.lock, this leaves the inbox alone
+				lockSlowly(&q.mu, longPause)
+			}
+			if q.parent != nil {
+				q.checkParent()
+			}
 			settled := w.n > 0
 			if settled {
 				w.settle()
@@ -93,11 +103,11 @@ func (w *worker[T, R]) run() {
 				return
 			}
 		case limiting:
-			w.err = w.q.limiter.Wait(w.limit)
+			w.err = q.limiter.Wait(w.limit)
 			w.stage = limited
 			fallthrough
 		case limited:
-			w.q.lock()
+			q.lock()
 			if !w.takeLimited() {
 				left = true
 				return
@@ -126,16 +136,6 @@ func (w *worker[T, R]) rescue(v any) {
 		w.stage = limited
 	}
 	go w.run()
-}
-
-// lock locks the queue but leaves the inbox alone.
-func (w *worker[T, R]) lock() {
-	if !w.q.mu.TryLock() {
-		lockSlowly(&w.q.mu, longPause)
-	}
-	if w.q.parent != nil {
-		w.q.checkParent()
-	}
 }
 
 // isHeard reports whether somebody can learn of an error of the running tasks.
@@ -242,27 +242,56 @@ func (w *worker[T, R]) takeLimited() bool {
 		q.parked.remove(w)
 		q.limiting--
 	}
-	err := w.err
-	w.limit, w.stopLimit, w.err = nil, nil, nil
-	switch {
-	case !q.hasWork() || q.places > q.concurrency: // what locking has brought about
-		return w.take(false)
-	case err == nil && w.claim():
-	case err != nil && w.begin(1):
-		w.err, w.stage = err, reporting
-	default:
+	w.limit, w.stopLimit = nil, nil
+	if !q.hasWork() || q.places > q.concurrency || !w.claim() { // as locking may have brought about
+		w.err = nil
 		return w.take(false)
 	}
 	q.unlockChained(true)
 	return true
 }
 
-// claim takes the best waiting tasks for the worker function, and reports false
-// if there are none. It needs the lock.
+// claim takes the best waiting tasks for the worker function, or one to settle
+// with the error that the limiter gave. It reports false if there are none: all
+// that waited may have had contexts that are done. It needs the lock.
 func (w *worker[T, R]) claim() bool {
 	q := w.q
-	if !w.begin(q.payload) {
+	most := q.payload
+	if w.err != nil {
+		most = 1
+	}
+	n := 0
+	for n < most && q.waiting.Len() > 0 {
+		if q.inboxIsOpen && q.waiting.Top() < q.inboxBar {
+			q.absorb()
+		}
+		task, h := q.waiting.Pop()
+		if q.inboxIsOpen && q.waiting.Len() == 0 {
+			q.absorb()
+		}
+		e := entryOf(h)
+		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
+			q.drop(e, e.ctx.Err())
+			continue
+		}
+		if n == 0 {
+			w.first = taken[T, R]{task, e}
+		} else {
+			w.rest = append(w.rest, taken[T, R]{task, e})
+		}
+		n++
+	}
+	if n == 0 {
 		return false
+	}
+	w.n = n
+	q.running += n
+	if q.busy.tail != w {
+		w.markBusy()
+	}
+	if w.err != nil {
+		w.stage = reporting
+		return true
 	}
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
@@ -273,31 +302,6 @@ func (w *worker[T, R]) claim() bool {
 	}
 	w.stage = calling
 	return true
-}
-
-// begin takes at most so many of the best waiting tasks and makes w busy, or
-// reports false: all that waited may have had contexts that are done. It needs
-// the lock.
-func (w *worker[T, R]) begin(most int) bool {
-	q := w.q
-	for w.n < most && q.waiting.Len() > 0 {
-		task, e := q.pop()
-		if e != nil && e.ctx != nil && e.ctx.Err() != nil {
-			q.drop(e, e.ctx.Err())
-			continue
-		}
-		if w.n == 0 {
-			w.first = taken[T, R]{task, e}
-		} else {
-			w.rest = append(w.rest, taken[T, R]{task, e})
-		}
-		w.n++
-	}
-	q.running += w.n
-	if w.n > 0 && q.busy.tail != w {
-		w.markBusy()
-	}
-	return w.n > 0
 }
 
 // markBusy makes w the last of the busy workers. It needs the lock.
@@ -354,7 +358,7 @@ func (q *Queue[T, R]) recall(w *worker[T, R]) {
 	q.checkUnsaturated()
 }
 
-// call calls the worker function.
+// call calls the worker function with a batch, or with the context of Do.
 func (w *worker[T, R]) call() {
 	q := w.q
 	if q.many != nil {
@@ -365,18 +369,9 @@ func (w *worker[T, R]) call() {
 		w.result, w.err = q.many(q.ctx, batch)
 		return
 	}
-	if e := w.first.entry; e != nil && e.ctx != nil {
-		w.callJoined(e.ctx)
-		return
-	}
-	w.result, w.err = q.one(q.ctx, w.first.task)
-}
-
-// callJoined is call with the context of Do.
-func (w *worker[T, R]) callJoined(do context.Context) {
-	ctx, release := w.q.join(do)
+	ctx, release := q.join(w.first.entry.ctx)
 	defer release()
-	w.result, w.err = w.q.one(ctx, w.first.task)
+	w.result, w.err = q.one(ctx, w.first.task)
 }
 
 // report tells OnError of the error of the tasks that w has run.

@@ -55,9 +55,9 @@ func (w workload) metric(m metric) string {
 var perTask = []metric{{"", "ns/task"}}
 
 var workloads = []workload{
-	{name: "burst/c=1", n: 1_000_000, quick: 100_000, c: 1, metrics: perTask, run: burst, node: true},
-	{name: "burst/c=8", n: 1_000_000, quick: 100_000, c: 8, metrics: perTask, run: burst, node: true},
-	{name: "burst/c=64", n: 1_000_000, quick: 100_000, c: 64, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=1", n: 1_000_000, quick: 300_000, c: 1, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=8", n: 1_000_000, quick: 300_000, c: 8, metrics: perTask, run: burst, node: true},
+	{name: "burst/c=64", n: 1_000_000, quick: 300_000, c: 64, metrics: perTask, run: burst, node: true},
 	{name: "producers=4/c=8", n: 1_000_000, quick: 50_000, c: 8, metrics: perTask, run: producers},
 	{name: "push-wait/c=1", n: 200_000, quick: 20_000, c: 1, metrics: perTask, run: pushWaits, node: true,
 		fits: func(s subject) bool { return s.name != "conc" }},
