@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -91,9 +90,9 @@ func TestJobs(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, metric := range w.metrics {
-				s, ok := m.Samples[metric.key]
-				if !ok || s.Value < 0 || s.Value == 0 && metric.key != "left" && metric.key != "held" {
-					t.Errorf("%s of %s: %q is %+v", w.name, subject, metric.key, s)
+				s, ok := m.Samples[metric.Key]
+				if !ok || s.Value < 0 || s.Value == 0 && metric.Key != "left" && metric.Key != "held" {
+					t.Errorf("%s of %s: %q is %+v", w.name, subject, metric.Key, s)
 				}
 			}
 		}
@@ -120,16 +119,12 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, &out)
 		}
 	}
-	text, err := os.ReadFile(path)
+	records, err := report.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for line := range bytes.Lines(text) {
-		var r report.Record
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range records {
 		names = append(names, r.Workload+" "+r.Subject+" "+r.Unit)
 	}
 	want := []string{"runs/loop/N=10000 queue ns/task", "runs/loop/N=10000 scan ns/task", "coalescing/passes queue passes"}
@@ -139,13 +134,13 @@ func TestRun(t *testing.T) {
 }
 
 func TestCharts(t *testing.T) {
-	m := measurement{records: map[key]*report.Record{}, series: map[string][]point{
+	m := measurement{records: report.Records{}, series: map[string][]point{
 		"queue": {{1e6, 4e7}, {2e6, 1e6}}, "ring": {{1e6, 8e7}, {2e6, 8e7}},
 	}}
 	for i, n := range []string{"1000", "10000", "100000", "1000000"} {
 		for _, p := range []string{"1", "3", "6"} {
 			name := "scale/priorities=" + p + "/N=" + n
-			m.records[key{name, "queue"}] = &report.Record{Workload: name, Subject: "queue", Samples: []float64{100 + float64(i)}}
+			m.records[report.Key{Workload: name, Subject: "queue"}] = &report.Record{Workload: name, Subject: "queue", Samples: []float64{100 + float64(i)}}
 		}
 	}
 	dir := t.TempDir()
@@ -196,13 +191,13 @@ func TestVerdicts(t *testing.T) {
 		{100, 90, 0, "all 2 rows hold"},
 		{200, 90, 1, "1 of 2 rows fail"},
 	} {
-		m := measurement{records: map[key]*report.Record{}}
+		m := measurement{records: report.Records{}}
 		for subject, v := range map[string]float64{"queue": 100, "yield": 119} {
-			m.records[key{"hops/native", subject}] = &report.Record{Samples: []float64{v}}
+			m.records[report.Key{Workload: "hops/native", Subject: subject}] = &report.Record{Samples: []float64{v}}
 		}
 		for n, v := range map[string]float64{"1000": test.least, "1000000": test.most} {
 			name := "scale/priorities=3/N=" + n
-			m.records[key{name, "queue"}] = &report.Record{Workload: name, Subject: "queue", Samples: []float64{v}}
+			m.records[report.Key{Workload: name, Subject: "queue"}] = &report.Record{Workload: name, Subject: "queue", Samples: []float64{v}}
 		}
 		var out bytes.Buffer
 		if status := m.print(&out); status != test.status {

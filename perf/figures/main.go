@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	defer out.Close()
 
 	fmt.Fprintln(stdout, "Measured on", report.Machine())
-	m := measurement{records: map[key]*report.Record{}, over: map[key]bool{}, series: map[string][]point{}}
+	m := measurement{records: report.Records{}, over: map[report.Key]bool{}, series: map[string][]point{}}
 	chosen := slices.DeleteFunc(plan(*quick), func(w workload) bool {
 		return !only.MatchString(w.name) || except.MatchString(w.name)
 	})

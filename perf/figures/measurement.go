@@ -23,18 +23,12 @@ type workload struct {
 	name     string
 	subjects []string
 	job      job // its subject is filled in
-	metrics  []metric
+	metrics  []report.Metric
 	most     int      // rounds, 0 for as many as there are
 	env      []string // of its processes
 	node     bool     // hops in Node; natively it is args alone
 	args     map[string][]string
 }
-
-// A metric is named workload/metric in records, or as the workload where its key
-// is empty.
-type metric struct{ key, unit string }
-
-var perTask = []metric{{"", "ns/task"}}
 
 // interval is a frame of a 60 Hz screen, as in the model.
 const interval = 16 * time.Millisecond
@@ -53,7 +47,7 @@ func plan(quick bool) (all []workload) {
 		for _, n := range []int{10_000, 100_000} {
 			w := workload{
 				name: fmt.Sprintf("runs/%s/N=%d", kind, n), subjects: both,
-				job: job{Kind: kind, N: n, Times: 1, Limit: limit}, metrics: perTask,
+				job: job{Kind: kind, N: n, Times: 1, Limit: limit}, metrics: report.PerTask,
 			}
 			if n > 10_000 {
 				w.most = pick(3, 1) // the naive one takes up to the limit
@@ -63,32 +57,32 @@ func plan(quick bool) (all []workload) {
 	}
 	// For the chart: what the scan costs before it is hopeless.
 	all = append(all, workload{
-		name: "runs/loop/N=1000", subjects: both, job: job{Kind: "loop", N: 1_000, Times: 100, Limit: limit}, metrics: perTask,
+		name: "runs/loop/N=1000", subjects: both, job: job{Kind: "loop", N: 1_000, Times: 100, Limit: limit}, metrics: report.PerTask,
 	})
 	for _, n := range []int{1_000, 1_000_000} {
 		all = append(all, workload{
-			name: fmt.Sprintf("runs/hops/N=%d", n), subjects: both, job: job{Kind: "hops", N: n, Times: 1_000_000 / n}, metrics: perTask,
+			name: fmt.Sprintf("runs/hops/N=%d", n), subjects: both, job: job{Kind: "hops", N: n, Times: 1_000_000 / n}, metrics: report.PerTask,
 		})
 	}
 	for _, p := range []int{1, 3, 6} {
 		for _, n := range []int{1_000, 10_000, 100_000, 1_000_000} {
 			all = append(all, workload{
 				name: fmt.Sprintf("scale/priorities=%d/N=%d", p, n), subjects: both[:1],
-				job: job{Kind: "scale", N: n, P: p, Times: 1_000_000 / n}, metrics: perTask,
+				job: job{Kind: "scale", N: n, P: p, Times: 1_000_000 / n}, metrics: report.PerTask,
 			})
 		}
 	}
 	for _, p := range []int{1, 1_000, 100_000} {
 		all = append(all, workload{
 			name: fmt.Sprintf("distinct/P=%d", p), subjects: both[:1],
-			job: job{Kind: "distinct", N: 1_000_000, P: p}, metrics: perTask,
+			job: job{Kind: "distinct", N: 1_000_000, P: p}, metrics: report.PerTask,
 		})
 	}
 
 	for _, where := range []string{"native", "node"} {
 		n := "-n=" + strconv.Itoa(pick(1_000_000, 300_000))
 		all = append(all, workload{
-			name: "hops/" + where, subjects: []string{"queue", "yield", "clock per job"}, metrics: []metric{{"", "ns/task"}},
+			name: "hops/" + where, subjects: []string{"queue", "yield", "clock per job"}, metrics: []report.Metric{{Unit: "ns/task"}},
 			node: where == "node",
 			args: map[string][]string{
 				"queue":         {n},
@@ -102,23 +96,23 @@ func plan(quick bool) (all []workload) {
 	burst := pick(16_000_000, 2_000_000)
 	all = append(all, workload{
 		name: "container/three-bursts", subjects: lists, job: job{Kind: "three", N: burst}, most: pick(5, 2),
-		metrics: []metric{{"time", "ns/task"}, {"peak", "bytes"}, {"left", "bytes"}},
+		metrics: []report.Metric{{Key: "time", Unit: "ns/task"}, {Key: "peak", Unit: "bytes"}, {Key: "left", Unit: "bytes"}},
 	})
 	lists = append(lists, "grown ring")
 	ops := pick(20_000_000, 2_000_000)
 	for _, d := range []int{1, 10, 1_000, 100_000} {
 		all = append(all, workload{
-			name: fmt.Sprintf("container/depth=%d", d), subjects: lists, job: job{Kind: "depth", N: ops, P: d}, metrics: perTask,
+			name: fmt.Sprintf("container/depth=%d", d), subjects: lists, job: job{Kind: "depth", N: ops, P: d}, metrics: report.PerTask,
 		})
 	}
 	for _, b := range []int{100, 1_000, 100_000, 1_000_000} {
 		all = append(all, workload{
-			name: fmt.Sprintf("container/burst=%d", b), subjects: lists, job: job{Kind: "bursts", N: ops, P: b}, metrics: perTask,
+			name: fmt.Sprintf("container/burst=%d", b), subjects: lists, job: job{Kind: "bursts", N: ops, P: b}, metrics: report.PerTask,
 		})
 	}
 	all = append(all, workload{
 		name: "tasks=2^25+1", subjects: both[:1], job: job{Kind: "many", N: 1<<25 + 1}, most: pick(3, 1),
-		metrics: []metric{{"time", "ns/task"}, {"held", "bytes/task"}, {"left", "bytes"}},
+		metrics: []report.Metric{{Key: "time", Unit: "ns/task"}, {Key: "held", Unit: "bytes/task"}, {Key: "left", Unit: "bytes"}},
 	})
 
 	// One tick is one turn of the only processor: the host of the model.
@@ -131,90 +125,53 @@ func plan(quick bool) (all []workload) {
 		for _, n := range sizes {
 			all = append(all, workload{
 				name: fmt.Sprintf("coalescing/%s(%d)", name, n), subjects: []string{"queue", "pass per push"},
-				job: job{Kind: "ticks", N: n, P: p, Times: max(1, 100_000/n)}, metrics: perTask, env: tick,
+				job: job{Kind: "ticks", N: n, P: p, Times: max(1, 100_000/n)}, metrics: report.PerTask, env: tick,
 			})
 		}
 	}
 	all = append(all, workload{
 		name: "coalescing/passes", subjects: both[:1], job: job{Kind: "passes", N: 1_000, Times: 10}, most: 1,
-		metrics: []metric{{"", "passes"}}, env: tick,
+		metrics: []report.Metric{{Unit: "passes"}}, env: tick,
 	})
 	return all
-}
-
-type key struct{ workload, subject string }
-
-func (w workload) key(m metric, subject string) key {
-	return key{strings.TrimSuffix(w.name+"/"+m.key, "/"), subject}
 }
 
 // A measurement collects the records of one call of figures.
 type measurement struct {
 	hops    *hops // nil if no hops are measured
-	records map[key]*report.Record
-	over    map[key]bool       // gave up: the time is a lower bound
-	series  map[string][]point // the heap over three bursts
+	records report.Records
+	over    map[report.Key]bool // gave up: the time is a lower bound
+	series  map[string][]point  // the heap over three bursts
 }
 
-// hung is long enough for any process here.
-const hung = 5 * time.Minute
-
-// measure goes through all in rounds, as workloads too are compared with each
-// other.
 func (m *measurement) measure(ctx context.Context, stderr io.Writer, workloads []workload, rounds int) error {
-	type entry struct {
-		workload
-		subject string
-		rounds  int
-	}
-	var entries []entry
-	var total int
+	var entries []report.Entry
 	for _, w := range workloads {
 		for _, s := range w.subjects {
-			n := min(rounds, cmp.Or(w.most, rounds))
-			entries = append(entries, entry{w, s, n})
-			total += n
+			entries = append(entries, report.Entry{
+				Workload: w.name, Subject: s, Rounds: min(rounds, cmp.Or(w.most, rounds)),
+				Sample: func(ctx context.Context) error { return m.sample(ctx, w, s) },
+			})
 		}
 	}
-	bar := report.Progress(stderr, total)
-	for round, i := range report.Interleave(rounds, len(entries)) {
-		e := entries[i]
-		if round >= e.rounds {
-			continue
-		}
-		bar.Describe(e.name + " of " + e.subject)
-		// Giving up once is enough.
-		if !m.over[key{e.name, e.subject}] {
-			if err := m.add(ctx, e.workload, e.subject); err != nil {
-				bar.Exit()
-				return fmt.Errorf("%s of %s: %w", e.name, e.subject, err)
-			}
-		}
-		bar.Add(1)
-	}
-	return nil
+	return report.Take(ctx, stderr, entries)
 }
 
-// add takes one sample into the records.
-func (m *measurement) add(ctx context.Context, w workload, subject string) error {
-	result, err := m.sample(ctx, w, subject)
+// sample takes one sample into the records, unless the subject gave up before.
+func (m *measurement) sample(ctx context.Context, w workload, subject string) error {
+	k := report.Key{Workload: w.name, Subject: subject}
+	if m.over[k] {
+		return nil
+	}
+	o, err := m.run(ctx, w, subject)
 	if err != nil {
 		return err
 	}
-	m.over[key{w.name, subject}] = result.Over
-	if result.Series != nil {
-		m.series[subject] = result.Series
+	m.over[k] = o.Over
+	if o.Series != nil {
+		m.series[subject] = o.Series
 	}
-	for _, metric := range w.metrics {
-		k := w.key(metric, subject)
-		r := m.records[k]
-		if r == nil {
-			r = &report.Record{Workload: k.workload, Subject: subject, Unit: metric.unit}
-			m.records[k] = r
-		}
-		s := result.Samples[metric.key]
-		r.Add(s.Value, s.Allocs, s.Bytes)
-	}
+	m.records.Add(w.name, subject, w.metrics, o.Samples)
 	return nil
 }
 
@@ -222,7 +179,7 @@ func (m *measurement) add(ctx context.Context, w workload, subject string) error
 func (m *measurement) of(w workload) (records []*report.Record) {
 	for _, metric := range w.metrics {
 		for _, s := range w.subjects {
-			if r := m.records[w.key(metric, s)]; r != nil && !m.over[key{w.name, s}] {
+			if r := m.records[report.Key{Workload: metric.Of(w.name), Subject: s}]; r != nil && !m.over[report.Key{Workload: w.name, Subject: s}] {
 				records = append(records, r)
 			}
 		}
@@ -230,9 +187,8 @@ func (m *measurement) of(w workload) (records []*report.Record) {
 	return records
 }
 
-func (m *measurement) sample(ctx context.Context, w workload, subject string) (result measured, err error) {
-	ctx, cancel := context.WithTimeout(ctx, hung)
-	defer cancel()
+// run has a process do the job.
+func (m *measurement) run(ctx context.Context, w workload, subject string) (o outcome, err error) {
 	if w.args != nil {
 		var s measure.Sample
 		err := measure.Decode(m.hops.command(ctx, w.node, w.args[subject]), &s)
@@ -242,8 +198,8 @@ func (m *measurement) sample(ctx context.Context, w workload, subject string) (r
 	if subject == "queue" {
 		w.job.Limit = 0
 	}
-	err = measure.Run(ctx, w.job, &result, w.env...)
-	return result, err
+	err = measure.Run(ctx, w.job, &o, w.env...)
+	return o, err
 }
 
 // hops is the program of that name, built for the machine and for Node.
@@ -315,8 +271,8 @@ func (m *measurement) charts(dir string) error {
 	}
 	scan := chart.Series{Name: "a list scanned task by task"}
 	for _, n := range []int{1_000, 10_000, 100_000} {
-		if k := (key{fmt.Sprintf("runs/loop/N=%d", n), "scan"}); !m.over[k] {
-			scan.Add(float64(n), m.median(k.workload, k.subject))
+		if k := (report.Key{Workload: fmt.Sprintf("runs/loop/N=%d", n), Subject: "scan"}); !m.over[k] {
+			scan.Add(float64(n), m.median(k.Workload, k.Subject))
 		}
 	}
 	err := chart.Lines(filepath.Join(dir, "cost.svg"), "Cost of a task in a burst of N", "N", "ns per task", true, append(costs, scan))

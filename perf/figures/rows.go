@@ -7,11 +7,13 @@ import (
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/tickqueue/queue/perf/internal/report"
 )
 
 // median is NaN for what was not measured, and so is all that comes of it.
 func (m *measurement) median(workload, subject string) float64 {
-	if r := m.records[key{workload, subject}]; r != nil {
+	if r := m.records[report.Key{Workload: workload, Subject: subject}]; r != nil {
 		return r.Median()
 	}
 	return math.NaN()
@@ -92,7 +94,7 @@ func (m *measurement) print(w io.Writer) int {
 func (m *measurement) priorityRuns(t *table) {
 	t.section("1. Priority runs")
 	ms := func(workload, subject string, n float64) string {
-		k := key{workload, subject}
+		k := report.Key{Workload: workload, Subject: subject}
 		text := number(m.median(workload, subject)*n/1e6) + " ms"
 		if m.records[k] == nil {
 			text = "–"

@@ -23,7 +23,8 @@ type job struct {
 	Limit         time.Duration // after which a naive counterpart gives up
 }
 
-type measured struct {
+// An outcome is what a process has outcome, by the keys of the metrics.
+type outcome struct {
 	Samples map[string]measure.Sample
 	Over    bool    `json:",omitempty"` // gave up: the time is a lower bound
 	Series  []point `json:",omitempty"`
@@ -32,7 +33,7 @@ type measured struct {
 // A point is the heap after so many pushes and pops.
 type point struct{ Ops, Bytes float64 }
 
-func one(s measure.Sample) measured { return measured{Samples: map[string]measure.Sample{"": s}} }
+func one(s measure.Sample) outcome { return outcome{Samples: map[string]measure.Sample{"": s}} }
 
 func must(err error) {
 	if err != nil {
@@ -40,7 +41,7 @@ func must(err error) {
 	}
 }
 
-func do(j job) (measured, error) {
+func do(j job) (outcome, error) {
 	switch j.Kind {
 	case "loop", "group", "released", "cycling", "hops":
 		return runs(j), nil
@@ -61,7 +62,7 @@ func do(j job) (measured, error) {
 	case "passes":
 		return one(passes(j)), nil
 	}
-	return measured{}, fmt.Errorf("no such job: %+v", j)
+	return outcome{}, fmt.Errorf("no such job: %+v", j)
 }
 
 func nothing(context.Context, int) (struct{}, error) { return struct{}{}, nil }
@@ -73,7 +74,7 @@ func call(_ context.Context, f func()) (struct{}, error) {
 
 // runs does the workloads of the first model. There a burst waits until the loop
 // that makes it has ended; here the queue is paused so long.
-func runs(j job) measured {
+func runs(j job) outcome {
 	var push func(priority int, f func())
 	var drain func()
 	if j.Subject == "scan" {
@@ -272,9 +273,9 @@ func heapNow() float64 {
 
 // threeBursts fills and empties one container three times, with a collection
 // after each.
-func threeBursts(j job) measured {
+func threeBursts(j job) outcome {
 	c := open(j.Subject)
-	m := measured{Samples: map[string]measure.Sample{}}
+	m := outcome{Samples: map[string]measure.Sample{}}
 	base := measure.Heap()
 	f := new(int)
 	var ops int
@@ -325,7 +326,7 @@ func bursts(j job) measure.Sample {
 }
 
 // many sends N tasks through one queue, all of them waiting at once.
-func many(j job) measured {
+func many(j job) outcome {
 	base := measure.Heap()
 	var next int
 	q := queue.New(func(_ context.Context, task int) (struct{}, error) {
@@ -351,7 +352,7 @@ func many(j job) measured {
 		panic("tasks were lost")
 	}
 	push.Value += drain.Value
-	return measured{Samples: map[string]measure.Sample{
+	return outcome{Samples: map[string]measure.Sample{
 		"time": push, "held": {Value: held / float64(j.N)}, "left": {Value: max(0, left)},
 	}}
 }

@@ -40,7 +40,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	m := measurement{stderr: stderr, spin: calibrate(), records: map[string]*report.Record{}, counts: map[string][]int{}}
+	m := measurement{stderr: stderr, spin: calibrate(), records: report.Records{}, counts: map[string][]int{}}
 	only := report.Pattern(flags, "g", ".", "only workloads that match this `regexp`")
 	except := report.Pattern(flags, "x", "$.", "no workloads that match this `regexp`")
 	who := report.Pattern(flags, "s", ".", "only subjects that match this `regexp`, and the queue")
@@ -84,11 +84,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	for _, w := range chosen {
 		for _, metric := range w.metrics {
-			records := m.of(w.metric(metric))
+			records := m.of(metric.Of(w.name))
 			if err := out.Write(records...); err != nil {
 				return fail(err)
 			}
-			m.table(stdout, w.metric(metric), records)
+			m.table(stdout, metric.Of(w.name), records)
 		}
 		if w.name == "latency" {
 			m.histogram(stdout)
@@ -109,9 +109,9 @@ type measurement struct {
 	subjects []subject
 	node     string // the folder of the Node peers
 	quick    bool
-	spin     float64                   // turns a microsecond
-	records  map[string]*report.Record // by workload, blank, subject
-	counts   map[string][]int          // latencies by subject
+	spin     float64 // turns a microsecond
+	records  report.Records
+	counts   map[string][]int // latencies by subject
 }
 
 // rounds is how often a subject does a workload if the user does not say.
@@ -129,90 +129,62 @@ func (m *measurement) rounds(w workload, s subject) int {
 	return n
 }
 
-// measure goes through all in rounds, as workloads too are compared with each
-// other.
 func (m *measurement) measure(ctx context.Context, workloads []workload, rounds int) error {
-	type entry struct {
-		workload
-		subject
-		rounds int
-	}
-	var entries []entry
-	var most, total int
+	var entries []report.Entry
 	for _, w := range workloads {
 		for _, s := range m.subjects {
 			if w.fits != nil && !w.fits(s) || s.kind == inNode && !w.node {
 				continue
 			}
-			n := cmp.Or(rounds, m.rounds(w, s))
-			entries = append(entries, entry{w, s, n})
-			most, total = max(most, n), total+n
+			entries = append(entries, report.Entry{
+				Workload: w.name, Subject: s.name, Rounds: cmp.Or(rounds, m.rounds(w, s)),
+				Sample: func(ctx context.Context) error { return m.sample(ctx, w, s) },
+			})
 		}
 	}
-	bar := report.Progress(m.stderr, total)
-	for round, i := range report.Interleave(most, len(entries)) {
-		e := entries[i]
-		if round >= e.rounds {
-			continue
-		}
-		bar.Describe(e.workload.name + " of " + e.subject.name)
-		if err := m.sample(ctx, e.workload, e.subject); err != nil {
-			bar.Exit()
-			return fmt.Errorf("%s of %s: %w", e.workload.name, e.subject.name, err)
-		}
-		bar.Add(1)
-	}
-	return nil
+	return report.Take(ctx, m.stderr, entries)
 }
 
-// hung is long enough for any process here.
-const hung = 5 * time.Minute
-
+// sample takes one sample into the records.
 func (m *measurement) sample(ctx context.Context, w workload, s subject) error {
-	ctx, cancel := context.WithTimeout(ctx, hung)
-	defer cancel()
 	j := job{Workload: w.name, Subject: s.name, N: w.n, C: w.c, Spin: int(m.spin * w.spin.Seconds() * 1e6)}
 	if m.quick {
 		j.N = w.quick
 	}
-	var result measured
+	var o outcome
 	var err error
 	if s.kind == inNode {
 		if w.name != "backlog" {
 			j.N /= 10
 		}
-		err = runNode(ctx, m.node, j, &result)
+		err = runNode(ctx, m.node, j, &o)
 	} else {
-		err = measure.Run(ctx, j, &result)
+		err = measure.Run(ctx, j, &o)
 	}
 	if err != nil {
 		return err
 	}
-	for _, metric := range w.metrics {
-		name := w.metric(metric)
-		r := m.records[name+" "+s.name]
-		if r == nil {
-			r = &report.Record{Workload: name, Subject: s.name, Unit: metric.unit}
-			m.records[name+" "+s.name] = r
-		}
-		got := result.Samples[metric.key]
-		r.Add(got.Value, got.Allocs, got.Bytes)
-	}
-	if result.Counts != nil {
+	m.records.Add(w.name, s.name, w.metrics, o.Samples)
+	if o.Counts != nil {
 		if m.counts[s.name] == nil {
-			m.counts[s.name] = make([]int, len(result.Counts))
+			m.counts[s.name] = make([]int, len(o.Counts))
 		}
-		for i, n := range result.Counts {
+		for i, n := range o.Counts {
 			m.counts[s.name][i] += n
 		}
 	}
 	return nil
 }
 
+// record returns what was measured of a subject, or nil.
+func (m *measurement) record(workload, subject string) *report.Record {
+	return m.records[report.Key{Workload: workload, Subject: subject}]
+}
+
 // of returns the records of a workload in the order of the subjects.
 func (m *measurement) of(workload string) (records []*report.Record) {
 	for _, s := range m.subjects {
-		if r := m.records[workload+" "+s.name]; r != nil {
+		if r := m.record(workload, s.name); r != nil {
 			records = append(records, r)
 		}
 	}
@@ -226,7 +198,7 @@ func (m *measurement) table(w io.Writer, name string, records []*report.Record) 
 	unit := records[0].Unit
 	fmt.Fprintf(w, "\n%s, %s\n", name, unit)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	base := m.records[name+" queue"].Median()
+	base := m.record(name, "queue").Median()
 	for _, r := range records {
 		median := r.Median()
 		ratio := "–"
@@ -325,7 +297,7 @@ func (m *measurement) verdicts(w io.Writer) {
 	}
 	for _, c := range []int{1, 8, 64} {
 		name := fmt.Sprintf("burst/c=%d", c)
-		our := m.records[name+" queue"]
+		our := m.record(name, "queue")
 		if our == nil {
 			continue
 		}
@@ -334,12 +306,12 @@ func (m *measurement) verdicts(w io.Writer) {
 		}
 		verdict(name+", allocations a push", math.Round(our.Allocs), 0)
 	}
-	if our := m.records["push-wait/c=1 queue"]; our != nil {
+	if our := m.record("push-wait/c=1", "queue"); our != nil {
 		if pool, median := m.fastest("push-wait/c=1"); pool != "" {
 			verdict("push-wait/c=1, queue to "+pool, our.Median()/median, 1)
 		}
 	}
-	three, none := m.records["priorities=3/c=1 queue"], m.records["burst/c=1 queue"]
+	three, none := m.record("priorities=3/c=1", "queue"), m.record("burst/c=1", "queue")
 	if three != nil && none != nil {
 		verdict("three priorities to one", three.Median()/none.Median(), 1.3)
 	}
@@ -352,14 +324,14 @@ func (m *measurement) chart(dir string) error {
 	var groups []chart.Series
 	var names []string
 	for _, s := range m.subjects {
-		if s.kind != inNode && m.records["burst/c=1 "+s.name] != nil {
+		if s.kind != inNode && m.record("burst/c=1", s.name) != nil {
 			names = append(names, s.name)
 		}
 	}
 	for _, c := range []int{1, 8, 64} {
 		group := chart.Series{Name: fmt.Sprintf("concurrency %d", c)}
 		for i, s := range names {
-			r := m.records[fmt.Sprintf("burst/c=%d %s", c, s)]
+			r := m.record(fmt.Sprintf("burst/c=%d", c), s)
 			if r == nil {
 				return errors.New("the chart needs all three bursts")
 			}

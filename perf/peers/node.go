@@ -70,12 +70,12 @@ func installNode(ctx context.Context) (dir string, err error) {
 }
 
 // runNode does the job in a process of Node.
-func runNode(ctx context.Context, dir string, j job, result *measured) error {
+func runNode(ctx context.Context, dir string, j job, o *outcome) error {
 	text, err := json.Marshal(j)
 	if err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, "node", "--expose-gc", "bench.mjs", string(text))
 	cmd.Dir = dir
-	return measure.Decode(cmd, result)
+	return measure.Decode(cmd, o)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,13 +34,13 @@ func TestJobs(t *testing.T) {
 	}
 }
 
-func check(t *testing.T, w workload, s subject, m measured) {
+func check(t *testing.T, w workload, s subject, m outcome) {
 	t.Helper()
 	for _, metric := range w.metrics {
-		got, ok := m.Samples[metric.key]
-		positive := strings.HasPrefix(metric.unit, "ns")
+		got, ok := m.Samples[metric.Key]
+		positive := strings.HasPrefix(metric.Unit, "ns")
 		if !ok || positive && got.Value <= 0 {
-			t.Errorf("%s of %s: %q is %+v", w.name, s.name, metric.key, got)
+			t.Errorf("%s of %s: %q is %+v", w.name, s.name, metric.Key, got)
 		}
 	}
 }
@@ -127,7 +126,7 @@ func TestNode(t *testing.T) {
 			if s.kind != inNode || !w.node || w.fits != nil && !w.fits(s) {
 				continue
 			}
-			var m measured
+			var m outcome
 			if err := runNode(t.Context(), dir, job{Workload: w.name, Subject: s.name, N: 1000, C: w.c}, &m); err != nil {
 				t.Fatalf("%s of %s: %v", w.name, s.name, err)
 			}
@@ -160,16 +159,12 @@ func TestRun(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, &out)
 		}
 	}
-	text, err := os.ReadFile(path)
+	records, err := report.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
-	for line := range bytes.Lines(text) {
-		var r report.Record
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
+	for _, r := range records {
 		names = append(names, r.Workload+" "+r.Subject+" "+r.Unit)
 	}
 	for _, want := range []string{"burst/c=1 queue ns/task", "burst/c=8 channel ns/task", "burst/c=64 pond ns/task", "latency/p99 queue ns"} {
@@ -183,7 +178,7 @@ func TestRun(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	m := measurement{records: map[string]*report.Record{}, subjects: subjects}
+	m := measurement{records: report.Records{}, subjects: subjects}
 	for name, v := range map[string]float64{
 		"burst/c=1 queue": 60, "burst/c=1 pond": 121, "burst/c=1 gopool": 150, "burst/c=1 channel": 70,
 		"burst/c=8 queue": 60, "burst/c=8 pond": 119,
@@ -191,7 +186,7 @@ func TestVerdicts(t *testing.T) {
 		"priorities=3/c=1 queue": 77,
 	} {
 		workload, subject, _ := strings.Cut(name, " ")
-		m.records[name] = &report.Record{Workload: workload, Subject: subject, Samples: []float64{v}}
+		m.records[report.Key{Workload: workload, Subject: subject}] = &report.Record{Workload: workload, Subject: subject, Samples: []float64{v}}
 	}
 	var out bytes.Buffer
 	m.verdicts(&out)

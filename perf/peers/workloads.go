@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tickqueue/queue/perf/internal/measure"
+	"github.com/tickqueue/queue/perf/internal/report"
 )
 
 // A job is what one process does. Node's processes get the same.
@@ -20,9 +21,9 @@ type job struct {
 	Spin              int // turns of spin a task, where it works
 }
 
-// A measured holds a sample for each metric of the workload, and the latencies
+// An outcome holds a sample for each metric of the workload, and the latencies
 // by powers of two of a nanosecond where it takes them.
-type measured struct {
+type outcome struct {
 	Samples map[string]measure.Sample
 	Counts  []int `json:",omitempty"`
 }
@@ -32,62 +33,49 @@ type workload struct {
 	n, quick int // tasks
 	c        int
 	spin     time.Duration // work a task
-	// Metrics are named workload/metric; where there is but one it is named as
-	// the workload and its key is empty.
-	metrics []metric
-	run     func(open opener, j job) measured
-	fits    func(s subject) bool // nil if all do
-	node    bool                 // bench.mjs has it too
+	metrics  []report.Metric
+	run      func(open opener, j job) outcome
+	fits     func(s subject) bool // nil if all do
+	node     bool                 // bench.mjs has it too
 }
-
-type metric struct{ key, unit string }
 
 // An opener makes a subject's pool for the concurrency of the job.
 type opener func(w work) pool
 
-func (w workload) metric(m metric) string {
-	if m.key == "" {
-		return w.name
-	}
-	return w.name + "/" + m.key
-}
-
-var perTask = []metric{{"", "ns/task"}}
-
 var workloads = []workload{
-	{name: "burst/c=1", n: 1_000_000, quick: 300_000, c: 1, metrics: perTask, run: burst, node: true},
-	{name: "burst/c=8", n: 1_000_000, quick: 300_000, c: 8, metrics: perTask, run: burst, node: true},
-	{name: "burst/c=64", n: 1_000_000, quick: 300_000, c: 64, metrics: perTask, run: burst, node: true},
-	{name: "producers=4/c=8", n: 1_000_000, quick: 50_000, c: 8, metrics: perTask, run: producers},
-	{name: "push-wait/c=1", n: 200_000, quick: 20_000, c: 1, metrics: perTask, run: pushWaits, node: true,
+	{name: "burst/c=1", n: 1_000_000, quick: 300_000, c: 1, metrics: report.PerTask, run: burst, node: true},
+	{name: "burst/c=8", n: 1_000_000, quick: 300_000, c: 8, metrics: report.PerTask, run: burst, node: true},
+	{name: "burst/c=64", n: 1_000_000, quick: 300_000, c: 64, metrics: report.PerTask, run: burst, node: true},
+	{name: "producers=4/c=8", n: 1_000_000, quick: 50_000, c: 8, metrics: report.PerTask, run: producers},
+	{name: "push-wait/c=1", n: 200_000, quick: 20_000, c: 1, metrics: report.PerTask, run: pushWaits, node: true,
 		fits: func(s subject) bool { return s.name != "conc" }},
-	{name: "results/c=8", n: 500_000, quick: 30_000, c: 8, metrics: perTask, run: results, node: true},
-	{name: "priorities=3/c=1", n: 1_000_000, quick: 100_000, c: 1, metrics: perTask, run: priorities, node: true,
+	{name: "results/c=8", n: 500_000, quick: 30_000, c: 8, metrics: report.PerTask, run: results, node: true},
+	{name: "priorities=3/c=1", n: 1_000_000, quick: 100_000, c: 1, metrics: report.PerTask, run: priorities, node: true,
 		fits: func(s subject) bool {
 			return s.name == "queue" || s.name == "heap" || s.kind == inNode && s.name != "fastq"
 		}},
-	{name: "work=1us/c=8", n: 200_000, quick: 20_000, c: 8, spin: time.Microsecond, metrics: perTask, run: burst},
-	{name: "work=10us/c=8", n: 40_000, quick: 4_000, c: 8, spin: 10 * time.Microsecond, metrics: perTask, run: burst},
-	{name: "work=100us/c=8", n: 4_000, quick: 400, c: 8, spin: 100 * time.Microsecond, metrics: perTask, run: burst},
+	{name: "work=1us/c=8", n: 200_000, quick: 20_000, c: 8, spin: time.Microsecond, metrics: report.PerTask, run: burst},
+	{name: "work=10us/c=8", n: 40_000, quick: 4_000, c: 8, spin: 10 * time.Microsecond, metrics: report.PerTask, run: burst},
+	{name: "work=100us/c=8", n: 4_000, quick: 400, c: 8, spin: 100 * time.Microsecond, metrics: report.PerTask, run: burst},
 	{name: "backlog", n: 1_000_000, quick: 200_000, c: 1, run: backlog, node: true,
-		metrics: []metric{{"time", "ns/task"}, {"held", "bytes"}, {"kept", "bytes"}},
+		metrics: []report.Metric{{Key: "time", Unit: "ns/task"}, {Key: "held", Unit: "bytes"}, {Key: "kept", Unit: "bytes"}},
 		fits:    func(s subject) bool { return !s.bounded }},
 	{name: "latency", n: 50_000, quick: 3_000, c: 8, run: latency,
-		metrics: []metric{{"p50", "ns"}, {"p90", "ns"}, {"p99", "ns"}, {"max", "ns"}}},
-	{name: "idle", n: 1_000, quick: 1_000, c: 8, run: idle, metrics: []metric{{"", "goroutines"}}},
+		metrics: []report.Metric{{Key: "p50", Unit: "ns"}, {Key: "p90", Unit: "ns"}, {Key: "p99", Unit: "ns"}, {Key: "max", Unit: "ns"}}},
+	{name: "idle", n: 1_000, quick: 1_000, c: 8, run: idle, metrics: []report.Metric{{Unit: "goroutines"}}},
 }
 
 // do is what a process of one subject in Go does.
-func do(j job) (measured, error) {
+func do(j job) (outcome, error) {
 	w := slices.IndexFunc(workloads, func(w workload) bool { return w.name == j.Workload })
 	s := slices.IndexFunc(subjects, func(s subject) bool { return s.name == j.Subject })
 	if w < 0 || s < 0 {
-		return measured{}, fmt.Errorf("no workload %q or no subject %q", j.Workload, j.Subject)
+		return outcome{}, fmt.Errorf("no workload %q or no subject %q", j.Workload, j.Subject)
 	}
 	run := workloads[w].run
 	open := func(w work) pool { return subjects[s].open(j.C, w) }
 	if j.Workload != "idle" && j.Workload != "backlog" {
-		// Warm up threads and code, not the pool that is measured.
+		// Warm up threads and code, not the pool that is outcome.
 		warm := j
 		warm.N = max(1, j.N/20)
 		run(open, warm)
@@ -95,7 +83,7 @@ func do(j job) (measured, error) {
 	return run(open, j), nil
 }
 
-func one(s measure.Sample) measured { return measured{Samples: map[string]measure.Sample{"": s}} }
+func one(s measure.Sample) outcome { return outcome{Samples: map[string]measure.Sample{"": s}} }
 
 // spin works for so many turns; sink keeps the compiler from seeing through it.
 func spin(turns int) {
@@ -133,7 +121,7 @@ func same(j job) work {
 	return work{func(int) { spin(j.Spin) }, true}
 }
 
-func burst(open opener, j job) measured {
+func burst(open opener, j job) outcome {
 	p := open(same(j))
 	return one(measure.Timed(j.N, func() {
 		for i := range j.N {
@@ -143,7 +131,7 @@ func burst(open opener, j job) measured {
 	}))
 }
 
-func producers(open opener, j job) measured {
+func producers(open opener, j job) outcome {
 	const number = 4
 	p := open(same(j))
 	return one(measure.Timed(j.N, func() {
@@ -160,7 +148,7 @@ func producers(open opener, j job) measured {
 	}))
 }
 
-func pushWaits(open opener, j job) measured {
+func pushWaits(open opener, j job) outcome {
 	p := open(same(j))
 	by := p.(waiter)
 	s := measure.Timed(j.N, func() {
@@ -172,7 +160,7 @@ func pushWaits(open opener, j job) measured {
 	return one(s)
 }
 
-func results(open opener, j job) measured {
+func results(open opener, j job) outcome {
 	var all []int
 	p := open(work{do: func(i int) { all[i] = i }})
 	var sum int
@@ -196,7 +184,7 @@ func results(open opener, j job) measured {
 	return one(s)
 }
 
-func priorities(open opener, j job) measured {
+func priorities(open opener, j job) outcome {
 	p := open(same(j))
 	by := p.(prioritizer)
 	return one(measure.Timed(j.N, func() {
@@ -209,7 +197,7 @@ func priorities(open opener, j job) measured {
 
 // backlog lets the tasks pile up behind one that does not end, and looks at the
 // heap before, while all wait, and when all have run and the pool is still there.
-func backlog(open opener, j job) measured {
+func backlog(open opener, j job) outcome {
 	gate, opened, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var ran atomic.Int64
 	p := open(work{func(int) {
@@ -239,14 +227,14 @@ func backlog(open opener, j job) measured {
 	push.Value += drain.Value
 	push.Allocs += drain.Allocs
 	push.Bytes += drain.Bytes
-	return measured{Samples: map[string]measure.Sample{"time": push, "held": {Value: held}, "kept": {Value: max(0, kept)}}}
+	return outcome{Samples: map[string]measure.Sample{"time": push, "held": {Value: held}, "kept": {Value: max(0, kept)}}}
 }
 
 // pace is the time between two pushes of a steady load that leaves the workers
 // idle for most of it.
 const pace = 20 * time.Microsecond
 
-func latency(open opener, j job) measured {
+func latency(open opener, j job) outcome {
 	base := time.Now()
 	delays := make([]time.Duration, j.N) // until it starts, minus when it was pushed
 	p := open(work{do: func(i int) { delays[i] += time.Since(base) }})
@@ -259,7 +247,7 @@ func latency(open opener, j job) measured {
 		p.push(i)
 	}
 	p.finish()
-	m := measured{Samples: map[string]measure.Sample{}, Counts: make([]int, 64)}
+	m := outcome{Samples: map[string]measure.Sample{}, Counts: make([]int, 64)}
 	for _, d := range delays {
 		m.Counts[bits.Len64(uint64(d))]++
 	}
@@ -273,7 +261,7 @@ func latency(open opener, j job) measured {
 
 // idle counts the goroutines that a pool without work holds on to. Those that a
 // package starts when it is imported are not among them.
-func idle(open opener, j job) measured {
+func idle(open opener, j job) outcome {
 	var wg sync.WaitGroup
 	p := open(work{func(int) { wg.Done() }, true})
 	for i := range j.N {

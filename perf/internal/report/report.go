@@ -100,6 +100,23 @@ func (w *Writer) Write(records ...*Record) error {
 	return nil
 }
 
+// Read reads what a Writer has written.
+func Read(path string) (records []Record, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	for dec := json.NewDecoder(f); dec.More(); {
+		var r Record
+		if err := dec.Decode(&r); err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
 // Millis writes a time in ms with three significant digits, as the model does.
 func Millis(ns float64) string {
 	ms := ns / 1e6

@@ -2,10 +2,17 @@ package report
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/tickqueue/queue/perf/internal/measure"
 )
 
 func TestMillis(t *testing.T) {
@@ -57,5 +64,33 @@ func TestInterleave(t *testing.T) {
 	}
 	if out.String() != "012210012" {
 		t.Error(&out)
+	}
+}
+
+func TestTake(t *testing.T) {
+	records := Records{}
+	var order []string
+	entry := func(workload, subject string, rounds int) Entry {
+		return Entry{workload, subject, rounds, func(context.Context) error {
+			order = append(order, workload+subject)
+			metrics := []Metric{{"", "ns"}, {"kept", "bytes"}}
+			records.Add(workload, subject, metrics, map[string]measure.Sample{"": {Value: 1}, "kept": {Value: 2}})
+			return nil
+		}}
+	}
+	if err := Take(t.Context(), io.Discard, []Entry{entry("a", "x", 3), entry("a", "y", 1), entry("b", "x", 2)}); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"ax", "ay", "bx", "bx", "ax", "ax"}; !slices.Equal(order, want) {
+		t.Errorf("took samples of %q, want %q", order, want)
+	}
+	if r := records[Key{"a/kept", "x"}]; len(records) != 6 || r == nil || r.Unit != "bytes" || !slices.Equal(r.Samples, []float64{2, 2, 2}) {
+		t.Errorf("%d records, one is %+v", len(records), r)
+	}
+
+	fault := errors.New("out of order")
+	bad := Entry{"a", "z", 1, func(context.Context) error { return fault }}
+	if err := Take(t.Context(), io.Discard, []Entry{bad}); !errors.Is(err, fault) || !strings.Contains(err.Error(), "a of z") {
+		t.Errorf("error %v", err)
 	}
 }
