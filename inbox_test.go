@@ -192,6 +192,106 @@ func TestInboxStaysClosed(t *testing.T) {
 	}
 }
 
+// A task that comes into the inbox while another method has the lock is not
+// forgotten when that method takes the last of the others away.
+func TestInboxIsAbsorbedWhenNothingElseWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := make(chan struct{})
+		var started []int
+		q := New(func(_ context.Context, n int) (int, error) {
+			started = append(started, n)
+			<-step
+			return 0, nil
+		}, 1)
+		q.Push(1)
+		synctest.Wait()
+		q.Push(2)
+		q.open()
+		q.Remove(func(int) bool {
+			var pushing sync.WaitGroup
+			pushing.Go(func() { q.Push(3) })
+			pushing.Wait()
+			return true
+		})
+		step <- struct{}{}
+		synctest.Wait()
+		if !slices.Equal(started, []int{1, 3}) {
+			t.Errorf("%v started, want 1 and 3", started)
+		}
+		close(step)
+	})
+}
+
+// What waits in the inbox starts before tasks of a lower priority that came
+// while it was open.
+func TestInboxGoesBeforeLowerPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := make(chan struct{})
+		var started []int
+		q := New(func(_ context.Context, n int) (int, error) {
+			started = append(started, n)
+			<-step
+			return 0, nil
+		}, 1)
+		q.Push(1)
+		synctest.Wait()
+		q.Push(2)
+		q.open()
+		q.Push(4, Priority(-1))
+		q.Push(3)
+		if n := q.inbox.list.Len(); n != 1 {
+			t.Fatalf("%d tasks in the inbox, want 1", n)
+		}
+		close(step)
+		synctest.Wait()
+		if want := []int{1, 2, 3, 4}; !slices.Equal(started, want) {
+			t.Errorf("%v started, want %v", started, want)
+		}
+	})
+}
+
+// Empty is for the last waiting task of all, those in the inbox included.
+func TestEmptyLooksIntoTheInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		step := make(chan struct{})
+		q := New(func(context.Context, int) (int, error) {
+			<-step
+			return 0, nil
+		}, 1)
+		q.Push(1)
+		synctest.Wait()
+		empties := 0
+		q.OnEmpty(func() { empties++ })
+		q.Push(2)
+		q.open()
+		q.Push(3)
+		for i, want := range []int{0, 1, 1} {
+			step <- struct{}{}
+			synctest.Wait()
+			if empties != want {
+				t.Errorf("%d calls of Empty after %d tasks, want %d", empties, i+1, want)
+			}
+		}
+	})
+}
+
+// A parked worker is as good as a waiting task less, so a push has to look whether
+// another worker can start.
+func TestInboxClosesWhenAWorkerParks(t *testing.T) {
+	q := New(func(context.Context, int) (int, error) { return 0, nil }, 2)
+	q.Pause()
+	q.Push(1)
+	q.open()
+	q.lock()
+	defer q.unlock()
+	w := &worker[int, int]{q: q}
+	w.park()
+	defer q.parked.remove(w)
+	if q.inboxIsOpen || q.inbox.isOpen.Load() {
+		t.Error("the inbox is open")
+	}
+}
+
 type unlimited struct{}
 
 func (unlimited) Wait(context.Context) error { return nil }

@@ -500,6 +500,38 @@ func TestTurnsWithLimiter(t *testing.T) {
 	}
 }
 
+// A worker that the limiter lets through while the gate is closed stops there, too.
+func TestPermissionWhileTheGateIsClosed(t *testing.T) {
+	host := keepGates(t)
+	permit := make(permits, 3)
+	q := newGated(2, queue.WithLimiter(permit))
+	q.PushAll([]string{"a", "b", "c"})
+	settle() // two workers wait for the limiter
+	permit <- struct{}{}
+	closed := <-host.closed
+	permit <- struct{}{}
+	settle()
+	q.wantStarted(t, "a")
+	q.Push("urgent", queue.Priority(1))
+	host.open(closed)
+	permit <- struct{}{}
+	permit <- struct{}{}
+	host.finish()
+	q.wantStarted(t, "a", "urgent", "b", "c")
+}
+
+// permits is a limiter that lets a worker through for each thing sent.
+type permits chan struct{}
+
+func (p permits) Wait(ctx context.Context) error {
+	select {
+	case <-p:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // open is a limiter that limits nothing.
 type open struct{}
 
