@@ -12,23 +12,29 @@ import (
 // pushes and workers that take tasks do not fight over one lock and the cache
 // lines behind it.
 //
-// Only pushes that can wait go there: the inbox is open while tasks of its one
-// priority wait and start before all in it. So whoever takes a task need not look
-// into it; before that is no longer so, the inbox is absorbed as a whole, as it
-// is by every method but Push and Submit. The order of tasks is the same with and
-// without. With several priorities it would not pay: whoever takes the last task
-// of the highest one would have to look each time.
+// Only pushes that can wait go there: the inbox is open while tasks wait. The first
+// of those starts before all in the inbox but for higher priorities. So whoever
+// takes a task compares it with best; the inbox is absorbed as a whole when best
+// is higher, when nothing else waits any more, and by every method but Push and
+// Submit. The order of tasks is the same with and without.
 //
-// It opens when a push has met with contention, and closes when nothing waits.
+// It opens when a push has met with contention, and closes when nothing waits or
+// the tasks are of many priorities: to sort them twice does not pay.
 type inbox[T, R any] struct {
-	isOpen atomic.Bool // changes under both locks
+	isOpen atomic.Bool  // changes under both locks
+	best   atomic.Int64 // the highest priority in list, math.MinInt64 if it is empty
+	_      [cacheLine]byte
 
-	mu   sync.Mutex // taken after the queue's, if both are
-	bar  int        // the priority taken; changes under both locks
-	list runlist.List[T, *entry[T, R]]
+	mu   sync.Mutex                     // taken after the queue's, if both are
+	list *runlist.List[T, *entry[T, R]] // nil if closed
+
+	spare *runlist.List[T, *entry[T, R]] // empty, to change places with list; needs the queue's lock
 }
 
-const cacheLine = 64
+const (
+	cacheLine       = 64
+	inboxPriorities = 8 // where there are more, pushes go past the inbox
+)
 
 // push puts a task in the inbox, if that is open for it.
 func (in *inbox[T, R]) push(task T, p position, e *entry[T, R]) bool {
@@ -36,9 +42,12 @@ func (in *inbox[T, R]) push(task T, p position, e *entry[T, R]) bool {
 		return false
 	}
 	in.lock()
-	ok := in.isOpen.Load() && p.priority == in.bar
+	ok := in.isOpen.Load() && in.list.Runs() <= inboxPriorities
 	if ok {
 		in.list.PushBack(p.priority, task, handleOf(e))
+		if priority := int64(p.priority); priority > in.best.Load() {
+			in.best.Store(priority)
+		}
 	}
 	in.mu.Unlock()
 	return ok
@@ -53,41 +62,36 @@ func (in *inbox[T, R]) lock() {
 // openInbox opens the inbox if there is no more to pushing a task than to add it
 // to those that wait. It needs the lock, as does absorb.
 func (q *Queue[T, R]) openInbox() {
-	if q.inboxIsOpen || q.capacity != math.MaxInt || q.limiter != nil || !q.suitsInbox() {
+	if q.inboxIsOpen || q.capacity != math.MaxInt || q.limiter != nil || q.waiting.Len() == 0 || !q.suitsInbox() {
 		return
 	}
 	in := &q.inbox
 	in.lock()
-	q.setInbox(true)
+	in.list, in.spare = new(runlist.List[T, *entry[T, R]]), new(runlist.List[T, *entry[T, R]])
+	q.inboxIsOpen = true
+	in.isOpen.Store(true)
+	in.best.Store(math.MinInt64)
 	in.mu.Unlock()
 }
 
 // suitsInbox reports whether tasks may go to the inbox now.
 func (q *Queue[T, R]) suitsInbox() bool {
-	return q.waiting.Len() > 0 && q.waiting.Runs() == 1 && q.parked.len == 0 && !q.closed
+	return q.waiting.Runs() <= inboxPriorities && q.parked.len == 0 && !q.closed
 }
 
 // absorb takes all tasks out of the inbox.
 func (q *Queue[T, R]) absorb() {
 	in := &q.inbox
 	in.lock()
-	q.pushed += uint64(in.list.Len())
-	q.waiting.Append(&in.list)
-	q.setInbox(q.suitsInbox())
+	list := in.list
+	in.list, in.spare = in.spare, list
+	in.best.Store(math.MinInt64)
+	if q.waiting.Len()+list.Len() == 0 || !q.suitsInbox() {
+		in.list, in.spare = nil, nil
+		q.inboxIsOpen = false
+		in.isOpen.Store(false)
+	}
 	in.mu.Unlock()
-}
-
-// setInbox opens or closes the inbox. It needs both locks.
-func (q *Queue[T, R]) setInbox(open bool) {
-	in := &q.inbox
-	if open {
-		q.inboxBar = q.waiting.Top()
-		in.bar = q.inboxBar
-	} else {
-		in.list = runlist.List[T, *entry[T, R]]{}
-	}
-	if open != q.inboxIsOpen {
-		q.inboxIsOpen = open
-		in.isOpen.Store(open)
-	}
+	q.pushed += uint64(list.Len())
+	q.waiting.Append(list)
 }

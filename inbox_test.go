@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -82,7 +83,7 @@ func TestInboxKeepsTheOrder(t *testing.T) {
 							t.Fatalf("%v started, want %v", started, want)
 						}
 					}
-					if priorities == 1 && boxed < 50 {
+					if priorities <= inboxPriorities && boxed < 50 {
 						t.Errorf("the inbox was open for %d pushes only", boxed)
 					}
 					close(step)
@@ -163,29 +164,26 @@ func TestInboxIsNoPlaceOfItsOwn(t *testing.T) {
 
 // An inbox is not for queues in which a push is more than an addition.
 func TestInboxStaysClosed(t *testing.T) {
-	worker := func(context.Context, int) (int, error) { return 0, nil }
-	queues := map[string]*Queue[int, int]{
-		"empty":    New(worker, 1),
-		"bounded":  New(worker, 1, WithCapacity(10)),
-		"limited":  New(worker, 1, WithLimiter(unlimited{})),
-		"closed":   New(worker, 1),
-		"absorbed": New(worker, 1),
-	}
-	for name, q := range queues {
+	pushOpen := func(q *Queue[int, int]) { q.Push(1); q.open() }
+	for name, test := range map[string]struct {
+		option Option
+		change func(q *Queue[int, int])
+	}{
+		"empty":   {WithBuffer(0), (*Queue[int, int]).open},
+		"bounded": {WithCapacity(10), pushOpen},
+		"limited": {WithLimiter(unlimited{}), pushOpen},
+		"closed":  {WithBuffer(0), func(q *Queue[int, int]) { q.Push(1); q.Kill(); q.open() }},
+		"cleared": {WithBuffer(0), func(q *Queue[int, int]) { pushOpen(q); q.Clear() }},
+		"of many priorities": {WithBuffer(0), func(q *Queue[int, int]) {
+			pushOpen(q)
+			for i := range 3 * inboxPriorities {
+				q.Push(i, Priority(-i))
+			}
+		}},
+	} {
+		q := New(func(context.Context, int) (int, error) { return 0, nil }, 1, test.option)
 		q.Pause()
-		if name != "empty" {
-			q.Push(1)
-		}
-		switch name {
-		case "closed":
-			q.Kill()
-		case "absorbed":
-			q.open()
-			q.Clear()
-		}
-		if name != "absorbed" {
-			q.open()
-		}
+		test.change(q)
 		if q.inbox.isOpen.Load() || q.inboxIsOpen {
 			t.Errorf("%s: the inbox is open", name)
 		}
@@ -222,9 +220,8 @@ func TestInboxIsAbsorbedWhenNothingElseWaits(t *testing.T) {
 	})
 }
 
-// What waits in the inbox starts before tasks of a lower priority that came
-// while it was open.
-func TestInboxGoesBeforeLowerPriorities(t *testing.T) {
+// A task in the inbox that outranks what waits outside starts first.
+func TestInboxIsAbsorbedForItsBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		step := make(chan struct{})
 		var started []int
@@ -235,12 +232,12 @@ func TestInboxGoesBeforeLowerPriorities(t *testing.T) {
 		}, 1)
 		q.Push(1)
 		synctest.Wait()
-		q.Push(2)
-		q.open()
-		q.Push(4, Priority(-1))
 		q.Push(3)
-		if n := q.inbox.list.Len(); n != 1 {
-			t.Fatalf("%d tasks in the inbox, want 1", n)
+		q.open()
+		q.Push(4, Priority(math.MinInt))
+		q.Push(2, Priority(math.MaxInt))
+		if n := q.inbox.list.Len(); n != 2 {
+			t.Fatalf("%d tasks in the inbox, want 2", n)
 		}
 		close(step)
 		synctest.Wait()
@@ -350,7 +347,7 @@ func TestInboxUnderContention(t *testing.T) {
 	if s := q.Stats(); s.Succeeded != uint64(producers*n) {
 		t.Errorf("%d pushed: %+v", producers*n, s)
 	}
-	if q.inboxIsOpen || q.inbox.list.Len() != 0 {
+	if q.inboxIsOpen || q.inbox.list != nil {
 		t.Error("an idle queue has an open inbox")
 	}
 }

@@ -93,10 +93,8 @@ type Queue[T, R any] struct {
 	pushed, succeeded, failed, dropped uint64
 	passes, yields                     uint64
 
-	// Copies of inbox.isOpen and inbox.bar, on a cache line that pushes to the
-	// inbox do not write.
+	// A copy of inbox.isOpen, on a cache line that pushes to the inbox do not write.
 	inboxIsOpen bool
-	inboxBar    int
 	_           [cacheLine]byte
 	inbox       inbox[T, R]
 }

@@ -262,7 +262,7 @@ func (w *worker[T, R]) claim() bool {
 	}
 	n := 0
 	for n < most && q.waiting.Len() > 0 {
-		if q.inboxIsOpen && q.waiting.Top() < q.inboxBar {
+		if q.inboxIsOpen && q.inbox.best.Load() > int64(q.waiting.Top()) {
 			q.absorb()
 		}
 		task, h := q.waiting.Pop()

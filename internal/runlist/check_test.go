@@ -60,13 +60,33 @@ func check[T, V comparable](l *List[T, V]) error {
 	if l.last != nil && !slices.Contains(runs, l.last) {
 		return fmt.Errorf("the run last pushed to, %d, is gone", l.last.priority)
 	}
-	if r := l.spareRun; r != nil {
+	for i, r := range l.recent {
+		if r != nil && (!slices.Contains(runs, r) || l.recentFor(r.priority) != &l.recent[i]) {
+			return fmt.Errorf("a run pushed to lately, %d, is gone or out of place", r.priority)
+		}
+	}
+	n := 0
+	for r := l.spare.run; r != nil; r = r.below {
 		if slices.Contains(runs, r) {
 			return fmt.Errorf("run %d is spare and in use", r.priority)
 		}
-		if *r != (run[T, V]{}) {
-			return errors.New("the spare run is not cleared")
+		if *r != (run[T, V]{below: r.below}) {
+			return errors.New("a spare run is not cleared")
 		}
+		if n++; n > maxSpares {
+			return fmt.Errorf("more than %d spare runs", maxSpares)
+		}
+	}
+	if l.spare.runs != n {
+		return fmt.Errorf("%d spare runs are counted, want %d", l.spare.runs, n)
+	}
+	spares := l.spares()
+	firsts := len(spares)
+	if l.spare.segment != nil {
+		firsts--
+	}
+	if l.spare.firsts != firsts || firsts > maxSpares {
+		return fmt.Errorf("%d spare first segments are counted, want %d and at most %d", l.spare.firsts, firsts, maxSpares)
 	}
 
 	tasks := 0
@@ -82,7 +102,7 @@ func check[T, V comparable](l *List[T, V]) error {
 			}
 			segments++
 			switch {
-			case s == l.spareSegment || s == l.spareFirst:
+			case slices.Contains(spares, s):
 				return fault("spare and in use")
 			case s.run != r && (s == r.head || s == r.tail):
 				return fault("belongs to another run")
@@ -130,18 +150,18 @@ func check[T, V comparable](l *List[T, V]) error {
 		return errors.New("the mark of holes is used as a handle")
 	}
 
-	for _, s := range l.spares() {
-		if s.run != nil || s.prev != nil || s.next != nil || s.first != 0 || s.end != 0 || s.tasks != 0 {
-			return errors.New("the spare segment is not cleared")
+	for _, s := range spares {
+		if s.run != nil || s.prev != nil || s.first != 0 || s.end != 0 || s.tasks != 0 {
+			return errors.New("a spare segment is not cleared")
 		}
 		if slices.ContainsFunc(s.slots, func(task T) bool { return task != zero }) ||
 			slices.ContainsFunc(s.handles, func(h *Handle[T, V]) bool { return h != nil }) {
-			return errors.New("the spare segment holds on to something")
+			return errors.New("a spare segment holds on to something")
 		}
 		segments++
 	}
 	if l.len == 0 {
-		if segments > 1 {
+		if segments > 1 && l.top != nil { // or it was joined to another, and keeps spares for more
 			return fmt.Errorf("an empty list keeps %d segments", segments)
 		}
 		if len(runs) == 1 && (runs[0].head.first != 0 || runs[0].head.end != 0) {
@@ -168,10 +188,11 @@ func checkTight[T, V any](l *List[T, V]) error {
 
 // spares returns the segments that the list keeps for later.
 func (l *List[T, V]) spares() (segments []*segment[T, V]) {
-	for _, s := range []*segment[T, V]{l.spareFirst, l.spareSegment} {
-		if s != nil {
-			segments = append(segments, s)
-		}
+	for s := l.spare.first; s != nil && len(segments) <= maxSpares; s = s.next {
+		segments = append(segments, s)
+	}
+	if s := l.spare.segment; s != nil {
+		segments = append(segments, s)
 	}
 	return segments
 }

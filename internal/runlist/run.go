@@ -17,16 +17,24 @@ type run[T, V any] struct {
 // runFor returns the run of a priority, a new one if there is none, and makes
 // it the run last pushed to.
 func (l *List[T, V]) runFor(priority int) *run[T, V] {
+	var r *run[T, V]
 	if l.top != nil && l.top.head.tasks == 0 { // in an empty list
-		l.top.priority, l.last = priority, l.top
-		return l.top
-	}
-	r, above, below := l.find(priority)
-	if r == nil {
+		r = l.top
+		*l.recentFor(r.priority) = nil
+		r.priority = priority
+	} else if found, above, below := l.find(priority); found != nil {
+		r = found
+	} else {
 		r = l.insertRun(priority, above, below)
 	}
 	l.last = r
+	*l.recentFor(priority) = r
 	return r
+}
+
+// recentFor returns the place in recent for a priority.
+func (l *List[T, V]) recentFor(priority int) **run[T, V] {
+	return &l.recent[priority&(len(l.recent)-1)]
 }
 
 // find returns the run of a priority, or the two neighbors it would have.
@@ -62,10 +70,12 @@ func (l *List[T, V]) find(priority int) (r, above, below *run[T, V]) {
 
 // insertRun makes a run between two neighbors.
 func (l *List[T, V]) insertRun(priority int, above, below *run[T, V]) *run[T, V] {
-	r := l.spareRun
-	l.spareRun = nil
+	r := l.spare.run
 	if r == nil {
 		r = new(run[T, V])
+	} else {
+		l.spare.run = r.below
+		l.spare.runs--
 	}
 	*r = run[T, V]{priority: priority, above: above, below: below, weight: rand.Uint32()}
 	if above != nil {
@@ -119,8 +129,20 @@ func (l *List[T, V]) removeRun(r *run[T, V]) {
 	if l.last == r {
 		l.last = nil
 	}
+	if recent := l.recentFor(r.priority); *recent == r {
+		*recent = nil
+	}
+	l.keepRun(r)
+}
+
+// keepRun keeps a run that has left the list for a new priority.
+func (l *List[T, V]) keepRun(r *run[T, V]) {
 	*r = run[T, V]{}
-	l.spareRun = r
+	if l.spare.runs < maxSpares {
+		r.below = l.spare.run
+		l.spare.run = r
+		l.spare.runs++
+	}
 }
 
 // rotateUp swaps the places of r and its parent in the treap.

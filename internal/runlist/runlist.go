@@ -25,6 +25,7 @@ const (
 	allocatorBytes = 8        // what the allocator may put before an object with pointers
 	maxCopied      = 64       // tasks that are better copied than left in segments of their own
 	minSlots       = 4        // of the first segment of a run; the following ones double
+	maxSpares      = 8        // runs, and as many first segments, that are kept for new priorities
 )
 
 // A List is an ordered list of tasks. The zero value is an empty list.
@@ -36,11 +37,23 @@ type List[T, V any] struct {
 	top  *run[T, V] // highest priority; an empty list keeps one run, to be relabeled
 	last *run[T, V] // last pushed to; nil if that run is gone
 
-	spareRun     *run[T, V]     // the run last emptied, to be relabeled by the next new one
-	spareFirst   *segment[T, V] // the segment of minSlots last emptied, to begin a run
-	spareSegment *segment[T, V] // the larger segment last emptied
+	// Runs pushed to lately, by the low bits of their priorities: a few
+	// priorities that take turns need no search.
+	recent [8]*run[T, V]
+
+	spare spares[T, V]
 
 	hole Handle[T, V] // its address marks a slot whose task was removed
+}
+
+// spares are what a list keeps of what has left it, so that priorities that come
+// and go allocate little. One that was drained keeps no segments here.
+type spares[T, V any] struct {
+	run     *run[T, V] // to be relabeled; linked by below
+	runs    int
+	first   *segment[T, V] // of minSlots, to begin a run; linked by next
+	firsts  int
+	segment *segment[T, V] // the larger segment last emptied
 }
 
 // A Handle finds a task again for as long as the task is in a list.
@@ -78,9 +91,11 @@ func (l *List[T, V]) Top() int { return l.top.priority }
 // PushBack puts a task behind those of its priority.
 // The handle may be nil; otherwise it must not be in a list.
 func (l *List[T, V]) PushBack(priority int, task T, h *Handle[T, V]) {
-	r := l.last
+	r := *l.recentFor(priority)
 	if r == nil || r.priority != priority {
 		r = l.runFor(priority)
+	} else if r != l.last {
+		l.last = r
 	}
 	s := r.tail
 	if s == nil || s.end == len(s.slots) {
@@ -209,25 +224,25 @@ func (l *List[T, V]) Append(other *List[T, V]) {
 	}
 	for from := other.top; from != nil; {
 		if from.isShort() {
-			for s := from.head; s != nil; s = s.next {
+			for s := from.head; s != nil; {
 				for i := s.first; i < s.end; i++ {
 					task, h := other.take(s, i, nil)
 					l.PushBack(from.priority, task, h)
 				}
+				next := s.next
+				other.keep(s)
+				s = next
 			}
-			other.keep(from.head)
 		} else {
 			l.appendSegments(from)
 		}
 		below := from.below
-		*from = run[T, V]{} // segments may still point to it
+		other.keepRun(from) // segments may still point to it
 		from = below
 	}
 	l.len += other.len
 	other.len, other.runs, other.root, other.top, other.last = 0, 0, nil, nil, nil
-	if other.spareFirst != nil {
-		other.spareSegment = nil // an empty list keeps one
-	}
+	clear(other.recent[:])
 }
 
 // isShort reports whether the tasks of r are better copied than left where they are.
@@ -313,21 +328,21 @@ func (l *List[T, V]) newSegment(r *run[T, V], beside *segment[T, V]) *segment[T,
 		n = 2 * len(beside.slots)
 	}
 	n = min(n, maxSlots[T]())
-	spare := &l.spareSegment
-	if n == minSlots {
-		spare = &l.spareFirst
-	}
-	s := *spare
+	s := l.spare.segment
 	switch {
-	case s != nil && n <= len(s.slots) && len(s.slots) <= 2*n: // a larger one might stay mostly empty
-		*spare = nil
-	case n == minSlots: // in one piece, as runs may be short and many
+	case n == minSlots && l.spare.first != nil:
+		s = l.spare.first
+		l.spare.first = s.next
+		l.spare.firsts--
+	case n == minSlots && n < maxSlots[T](): // in one piece, as runs may be short and many
 		small := new(struct {
 			segment[T, V]
 			array [minSlots]T
 		})
 		s = &small.segment
 		s.slots = small.array[:]
+	case s != nil && n <= len(s.slots) && len(s.slots) <= 2*n: // a larger one might stay mostly empty
+		l.spare.segment = nil
 	default:
 		s = &segment[T, V]{slots: make([]T, n)}
 	}
@@ -357,7 +372,7 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 	r := s.run
 	if l.len == 0 {
 		s.clear()
-		l.spareRun, l.spareSegment, l.spareFirst = nil, nil, nil
+		l.spare.first, l.spare.firsts, l.spare.segment = nil, 0, nil
 		return
 	}
 	switch prev, next := s.prev, s.next; {
@@ -377,10 +392,12 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 func (l *List[T, V]) keep(s *segment[T, V]) {
 	s.clear()
 	s.run, s.prev, s.next = nil, nil, nil
-	if len(s.slots) == minSlots {
-		l.spareFirst = s
-	} else {
-		l.spareSegment = s
+	if len(s.slots) != minSlots {
+		l.spare.segment = s
+	} else if l.spare.firsts < maxSpares {
+		s.next = l.spare.first
+		l.spare.first = s
+		l.spare.firsts++
 	}
 }
 
