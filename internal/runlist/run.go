@@ -6,12 +6,12 @@ import "math/rand/v2"
 // list of all runs in order and a treap, a binary search tree that is a heap
 // by random weights and thereby balanced.
 type run[T, V any] struct {
-	priority     int
-	head, tail   *segment[T, V]
-	above, below *run[T, V] // neighbors in order
+	priority              int
+	higher, lower, parent *run[T, V] // beside the priority, as a search needs them together
+	weight                uint32     // no greater than the parent's
 
-	parent, higher, lower *run[T, V]
-	weight                uint32 // no greater than the parent's
+	above, below *run[T, V] // neighbors in order
+	head, tail   *segment[T, V]
 }
 
 // runFor returns the run of a priority, a new one if there is none, and makes
