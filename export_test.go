@@ -6,5 +6,5 @@ func OpenInbox[T, R any](q *Queue[T, R]) bool {
 	q.lock()
 	defer q.unlock()
 	q.openInbox()
-	return q.inboxIsOpen
+	return q.inboxOpen
 }

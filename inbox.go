@@ -21,9 +21,9 @@ import (
 // It opens when a push has met with contention, and closes when nothing waits or
 // the tasks are of many priorities: to sort them twice does not pay.
 type inbox[T, R any] struct {
-	isOpen atomic.Bool  // changes under both locks
-	best   atomic.Int64 // the highest priority in list, math.MinInt64 if it is empty
-	_      [cacheLine]byte
+	open atomic.Bool  // changes under both locks
+	best atomic.Int64 // the highest priority in list, math.MinInt64 if it is empty
+	_    [cacheLine]byte
 
 	mu   sync.Mutex                     // taken after the queue's, if both are
 	list *runlist.List[T, *entry[T, R]] // nil if closed
@@ -42,7 +42,7 @@ func (in *inbox[T, R]) push(task T, p position, e *entry[T, R]) bool {
 		return false
 	}
 	in.lock()
-	ok := in.isOpen.Load() && in.list.Runs() <= inboxPriorities
+	ok := in.open.Load() && in.list.Runs() <= inboxPriorities
 	if ok {
 		in.list.PushBack(p.priority, task, handleOf(e))
 		if priority := int64(p.priority); priority > in.best.Load() {
@@ -62,14 +62,14 @@ func (in *inbox[T, R]) lock() {
 // openInbox opens the inbox if there is no more to pushing a task than to add it
 // to those that wait. It needs the lock, as does absorb.
 func (q *Queue[T, R]) openInbox() {
-	if q.inboxIsOpen || q.capacity != math.MaxInt || q.limiter != nil || q.waiting.Len() == 0 || !q.suitsInbox() {
+	if q.inboxOpen || q.capacity != math.MaxInt || q.limiter != nil || q.waiting.Len() == 0 || !q.suitsInbox() {
 		return
 	}
 	in := &q.inbox
 	in.lock()
 	in.list, in.spare = new(runlist.List[T, *entry[T, R]]), new(runlist.List[T, *entry[T, R]])
-	q.inboxIsOpen = true
-	in.isOpen.Store(true)
+	q.inboxOpen = true
+	in.open.Store(true)
 	in.best.Store(math.MinInt64)
 	in.mu.Unlock()
 }
@@ -88,8 +88,8 @@ func (q *Queue[T, R]) absorb() {
 	in.best.Store(math.MinInt64)
 	if q.waiting.Len()+list.Len() == 0 || !q.suitsInbox() {
 		in.list, in.spare = nil, nil
-		q.inboxIsOpen = false
-		in.isOpen.Store(false)
+		q.inboxOpen = false
+		in.open.Store(false)
 	}
 	in.mu.Unlock()
 	q.pushed += uint64(list.Len())

@@ -51,7 +51,7 @@ func TestInboxKeepsTheOrder(t *testing.T) {
 							number++
 							task := pushed{r.IntN(priorities), number}
 							q.open()
-							if q.inbox.isOpen.Load() {
+							if q.inbox.open.Load() {
 								boxed++
 							}
 							if r.IntN(2) == 0 {
@@ -184,7 +184,7 @@ func TestInboxStaysClosed(t *testing.T) {
 		q := New(func(context.Context, int) (int, error) { return 0, nil }, 1, test.option)
 		q.Pause()
 		test.change(q)
-		if q.inbox.isOpen.Load() || q.inboxIsOpen {
+		if q.inbox.open.Load() || q.inboxOpen {
 			t.Errorf("%s: the inbox is open", name)
 		}
 	}
@@ -284,7 +284,7 @@ func TestInboxClosesWhenAWorkerParks(t *testing.T) {
 	w := &worker[int, int]{q: q}
 	w.park()
 	defer q.parked.remove(w)
-	if q.inboxIsOpen || q.inbox.isOpen.Load() {
+	if q.inboxOpen || q.inbox.open.Load() {
 		t.Error("the inbox is open")
 	}
 }
@@ -347,7 +347,7 @@ func TestInboxUnderContention(t *testing.T) {
 	if s := q.Stats(); s.Succeeded != uint64(producers*n) {
 		t.Errorf("%d pushed: %+v", producers*n, s)
 	}
-	if q.inboxIsOpen || q.inbox.list != nil {
+	if q.inboxOpen || q.inbox.list != nil {
 		t.Error("an idle queue has an open inbox")
 	}
 }

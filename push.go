@@ -27,7 +27,7 @@ func (q *Queue[T, R]) Submit(task T, opts ...PushOption) (*Ticket[R], error) {
 
 // push appends a task if there is room.
 func (q *Queue[T, R]) push(task T, p position, e *entry[T, R]) error {
-	if q.inbox.isOpen.Load() && (q.parent == nil || q.parent.Err() == nil) && q.inbox.push(task, p, e) {
+	if q.inbox.open.Load() && (q.parent == nil || q.parent.Err() == nil) && q.inbox.push(task, p, e) {
 		return nil
 	}
 	contended := q.lock()

@@ -68,7 +68,7 @@ type Queue[T, R any] struct {
 	pushers runlist.List[*pusher[T, R], struct{}] // waiting for room; empty unless the capacity is reached
 
 	isWaitingForProcessing bool // a pass is scheduled and has not begun
-	isChained              bool // a worker scheduled that pass, so it is not counted
+	chained                bool // a worker scheduled that pass, so it is not counted
 
 	// A worker holds a place from its start until it leaves. It is busy while
 	// it has tasks and parked while it waits for leave to take some: from the
@@ -93,10 +93,10 @@ type Queue[T, R any] struct {
 	pushed, succeeded, failed, dropped uint64
 	passes, yields                     uint64
 
-	// A copy of inbox.isOpen, on a cache line that pushes to the inbox do not write.
-	inboxIsOpen bool
-	_           [cacheLine]byte
-	inbox       inbox[T, R]
+	// A copy of inbox.open, on a cache line that pushes to the inbox do not write.
+	inboxOpen bool
+	_         [cacheLine]byte
+	inbox     inbox[T, R]
 }
 
 // New returns a queue that calls worker for each task, at most concurrency
@@ -169,8 +169,10 @@ func newQueue[T, R any](concurrency, payload int, opts []Option) *Queue[T, R] {
 // lock locks the queue, absorbs the inbox, and kills the queue if its parent is
 // done. It reports whether it had to wait for the lock.
 func (q *Queue[T, R]) lock() (contended bool) {
-	contended = !q.mu.TryLock() && lockSlowly(&q.mu, shortPause)
-	if q.inboxIsOpen {
+	if contended = !q.mu.TryLock(); contended {
+		lockSlowly(&q.mu, shortPause)
+	}
+	if q.inboxOpen {
 		q.absorb()
 	}
 	if q.parent != nil {
@@ -191,16 +193,15 @@ const (
 // here are shorter than it takes to put a goroutine to sleep, and sync.Mutex
 // sleeps at once on a processor with other goroutines to run; so it tries a few
 // times more first.
-func lockSlowly(mu *sync.Mutex, pause int) bool {
+func lockSlowly(mu *sync.Mutex, pause int) {
 	for range 10 {
 		for range pause {
 		}
 		if mu.TryLock() {
-			return true
+			return
 		}
 	}
 	mu.Lock()
-	return true
 }
 
 // unlock draws the consequences of what was changed under the lock and unlocks.
@@ -210,7 +211,7 @@ func (q *Queue[T, R]) unlock() { q.unlockChained(false) }
 // unlockChained is unlock. With chained, a pass that is due now belongs to the
 // one before, whose starts it continues.
 func (q *Queue[T, R]) unlockChained(chained bool) {
-	if q.inboxIsOpen && q.waiting.Len() == 0 {
+	if q.inboxOpen && q.waiting.Len() == 0 {
 		q.absorb()
 	}
 	for q.pushers.Len() > 0 && q.room() > 0 {
@@ -228,7 +229,7 @@ func (q *Queue[T, R]) unlockChained(chained bool) {
 	}
 	due := !q.isWaitingForProcessing && q.mayStart()
 	if due {
-		q.isWaitingForProcessing, q.isChained = true, chained
+		q.isWaitingForProcessing, q.chained = true, chained
 	}
 	q.mu.Unlock()
 	if due {
@@ -268,7 +269,7 @@ func (q *Queue[T, R]) dropAll() []T {
 // close closes the queue and refuses the pushes that wait for room.
 func (q *Queue[T, R]) close() {
 	q.closed = true
-	if q.inboxIsOpen {
+	if q.inboxOpen {
 		q.absorb()
 	}
 	for q.pushers.Len() > 0 {

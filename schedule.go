@@ -34,7 +34,7 @@ func (q *Queue[T, R]) startable() int {
 func (q *Queue[T, R]) process() {
 	q.lock()
 	q.isWaitingForProcessing = false
-	if !q.isChained {
+	if !q.chained {
 		q.passes++
 	}
 	if !q.mayStart() {
@@ -97,14 +97,14 @@ type pacer struct {
 	since    time.Time // the start of the drain or the end of the last turn
 	every    int       // so many tasks from one reading of the clock to the next
 	left     int       // until the next reading
-	isDue    bool      // the host should have a turn before another task starts
+	due      bool      // the host should have a turn before another task starts
 }
 
 const maxPace = 256 // tasks from one reading of the clock to the next
 
 // restart begins a drain, or goes on after a turn.
 func (p *pacer) restart() {
-	p.isDue = false
+	p.due = false
 	if p.interval > 0 {
 		p.since, p.every, p.left = p.now(), 1, 1
 	}
@@ -121,5 +121,5 @@ func (p *pacer) tick() {
 		p.every = min(2*p.every, maxPace)
 	}
 	p.left = p.every
-	p.isDue = elapsed >= p.interval
+	p.due = elapsed >= p.interval
 }

@@ -119,7 +119,7 @@ func TestPacer(t *testing.T) {
 				if p.interval > 0 {
 					p.tick()
 				}
-				if p.isDue {
+				if p.due {
 					turns = append(turns, s.tasks)
 					p.restart()
 				}

@@ -48,9 +48,9 @@ type worker[T, R any] struct {
 	reported int           // tasks whose error OnError was told
 
 	prev, next *worker[T, R]   // in busy or parked; needs the lock
-	isBusy     bool            // in busy; needs the lock
-	isGoingOn  bool            // has settled a task and kept its place, so the next one is no edge; needs the lock
-	isRecalled bool            // lost its place while it was parked; needs the lock
+	busy       bool            // in busy; needs the lock
+	goingOn    bool            // has settled a task and kept its place, so the next one is no edge; needs the lock
+	recalled   bool            // lost its place while it was parked; needs the lock
 	limit      context.Context // for the limiter while w waits for it
 	stopLimit  context.CancelFunc
 }
@@ -182,7 +182,7 @@ func (w *worker[T, R]) settle() {
 	}
 	q.running -= w.n
 	w.n = 0
-	w.isGoingOn = q.limiter == nil
+	w.goingOn = q.limiter == nil
 	var zero R
 	w.result = zero
 }
@@ -197,11 +197,11 @@ func (w *worker[T, R]) take(settled bool) bool {
 	}
 	for q.hasWork() && q.places <= q.concurrency {
 		switch {
-		case q.gate != nil || settled && q.pacer.isDue:
+		case q.gate != nil || settled && q.pacer.due:
 			settled = true
 			w.park()
 			q.turn()
-			if w.isRecalled {
+			if w.recalled {
 				q.unlock()
 				return false
 			}
@@ -227,15 +227,15 @@ func (w *worker[T, R]) take(settled bool) bool {
 func (w *worker[T, R]) takeLimited() bool {
 	q := w.q
 	w.stopLimit()
-	for (q.gate != nil || q.pacer.isDue) && !w.isRecalled {
+	for (q.gate != nil || q.pacer.due) && !w.recalled {
 		q.turn()
 	}
-	if p := q.parked.tail; w.isRecalled && w.err == nil && p != nil && p.stopLimit != nil {
+	if p := q.parked.tail; w.recalled && w.err == nil && p != nil && p.stopLimit != nil {
 		// Another worker waits for the permission that w has: w takes its place.
-		w.isRecalled = false
+		w.recalled = false
 		q.places++
 		q.recall(p)
-	} else if w.isRecalled {
+	} else if w.recalled {
 		q.unlock()
 		return false
 	} else {
@@ -262,11 +262,11 @@ func (w *worker[T, R]) claim() bool {
 	}
 	n := 0
 	for n < most && q.waiting.Len() > 0 {
-		if q.inboxIsOpen && q.inbox.best.Load() > int64(q.waiting.Top()) {
+		if q.inboxOpen && q.inbox.best.Load() > int64(q.waiting.Top()) {
 			q.absorb()
 		}
 		task, h := q.waiting.Pop()
-		if q.inboxIsOpen && q.waiting.Len() == 0 {
+		if q.inboxOpen && q.waiting.Len() == 0 {
 			q.absorb()
 		}
 		e := entryOf(h)
@@ -296,7 +296,7 @@ func (w *worker[T, R]) claim() bool {
 	if q.waiting.Len() == 0 {
 		q.emit(empty)
 	}
-	if q.places-q.limiting == q.concurrency && !w.isGoingOn && !q.events.saturated {
+	if q.places-q.limiting == q.concurrency && !w.goingOn && !q.events.saturated {
 		q.events.saturated = true
 		q.emit(saturated)
 	}
@@ -307,11 +307,11 @@ func (w *worker[T, R]) claim() bool {
 // markBusy makes w the last of the busy workers. It needs the lock.
 func (w *worker[T, R]) markBusy() {
 	busy := &w.q.busy
-	if w.isBusy {
+	if w.busy {
 		busy.remove(w)
 	}
 	busy.add(w)
-	w.isBusy = true
+	w.busy = true
 }
 
 // park makes w, which has a place and no tasks, one of the parked workers.
@@ -320,7 +320,7 @@ func (w *worker[T, R]) park() {
 	q := w.q
 	w.markFree()
 	q.parked.add(w)
-	if q.inboxIsOpen {
+	if q.inboxOpen {
 		q.absorb()
 	}
 }
@@ -332,16 +332,16 @@ func (w *worker[T, R]) leave() {
 	q.places--
 	q.checkUnsaturated()
 	if q.payload == 1 {
-		w.isGoingOn = false
+		w.goingOn = false
 		q.spare = w
 	}
 }
 
 // markFree takes w off the busy workers. It needs the lock.
 func (w *worker[T, R]) markFree() {
-	if w.isBusy {
+	if w.busy {
 		w.q.busy.remove(w)
-		w.isBusy = false
+		w.busy = false
 	}
 }
 
@@ -349,7 +349,7 @@ func (w *worker[T, R]) markFree() {
 // It needs the lock.
 func (q *Queue[T, R]) recall(w *worker[T, R]) {
 	q.parked.remove(w)
-	w.isRecalled = true
+	w.recalled = true
 	if w.stopLimit != nil {
 		w.stopLimit()
 		q.limiting--
