@@ -43,7 +43,8 @@ func (e *events[T]) discard() {
 func (q *Queue[T, R]) OnDrain(f func()) { q.setHook(drain, f) }
 
 // OnSaturated sets the hook that is called when the last free worker has taken
-// a task. Saturated and Unsaturated alternate. See [Queue.OnDrain] for what holds for all hooks.
+// a task. Saturated and Unsaturated alternate.
+// See [Queue.OnDrain] for what holds for all hooks.
 func (q *Queue[T, R]) OnSaturated(f func()) { q.setHook(saturated, f) }
 
 // OnUnsaturated sets the hook that is called when, after a Saturated, running
@@ -58,9 +59,9 @@ func (q *Queue[T, R]) OnEmpty(f func()) { q.setHook(empty, f) }
 // OnError sets the hook that is called for each task that fails, in a cargo queue
 // for each of the batch: with the error that the worker returned, a [*PanicError],
 // [ErrGoexit], or the error of the limiter; not for a task that was dropped. nil
-// removes it. Unlike the others, it is called on the worker's goroutine, before the task settles and before its place is free;
-// calls may be concurrent. It may call any method, and is called after
-// [Queue.Kill], too.
+// removes it. Unlike the others, it is called on the worker's goroutine, before
+// the task settles and before its place is free; calls may be concurrent. It may
+// call any method, and is called after [Queue.Kill], too.
 func (q *Queue[T, R]) OnError(f func(task T, err error)) {
 	q.lock()
 	q.events.onError = f

@@ -1,14 +1,15 @@
 // Package runlist provides the list in which a queue keeps its waiting tasks:
 // sorted by descending priority, first in first out within a priority.
 //
-// The tasks of one priority form a run. A run keeps its tasks by value in
-// linked segments of at most 16 KiB, or of one task that is larger, so that no allocation grows with the list
-// and memory goes back to the collector while the list empties. A push steps
-// over whole runs, never over tasks: the runs are the nodes of a treap (Seidel
-// and Aragon, Randomized Search Trees, 1996) and are linked in order besides.
+// The tasks of one priority form a run. A run keeps its tasks by value in linked
+// segments of at most 16 KiB, or of one task that is larger, so that no allocation
+// grows with the list and memory goes back to the collector while the list
+// empties. A push steps over whole runs, never over tasks: the runs are the nodes
+// of a treap (Seidel and Aragon, Randomized Search Trees, 1996) and are linked in
+// order besides.
 //
-// With P distinct priorities in the list, a push costs O(log P), and O(1) if
-// its run is, or would be, next to the run last pushed to; Pop and Remove cost
+// With P distinct priorities in the list, a push costs O(log P), and O(1) if its
+// run is, or would be, next to the run last pushed to; Pop and Remove cost
 // O(1), the bounds for P being expected ones. None of the three touches more than
 // two segments.
 //
