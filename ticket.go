@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/tickqueue/queue/internal/runlist"
 )
@@ -11,11 +12,11 @@ import (
 type Ticket[R any] struct {
 	task submitted // the entry that this ticket is a part of
 
-	// Guarded by the queue's lock until settled is set, or done closed.
-	settled bool
-	done    chan struct{} // nil until somebody asks
-	result  R
-	err     error
+	settled atomic.Bool // set when result and err are final
+	// Guarded by the queue's lock until settled is set.
+	done   chan struct{} // nil until somebody asks
+	result R
+	err    error
 }
 
 // submitted is what a ticket, which knows no T, needs of its entry.
@@ -30,14 +31,11 @@ type submitted interface {
 // [*PanicError], [ErrGoexit], or [ErrDropped] if the task never ran. If ctx is
 // done first, Wait returns its error, and the task goes on.
 func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
-	done := t.wait()
-	if done != nil {
+	if !t.settled.Load() {
 		select {
-		case <-done:
+		case <-t.Done():
 		case <-ctx.Done():
-			select {
-			case <-done:
-			default:
+			if !t.settled.Load() {
 				var zero R
 				return zero, ctx.Err()
 			}
@@ -46,26 +44,13 @@ func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
 	return t.result, t.err
 }
 
-// wait returns nil if the task has settled, else the channel of Done.
-func (t *Ticket[R]) wait() <-chan struct{} {
-	t.task.lock()
-	defer t.task.unlock()
-	if t.settled {
-		return nil
-	}
-	if t.done == nil {
-		t.done = make(chan struct{})
-	}
-	return t.done
-}
-
 // Done returns a channel that is closed when the task has settled.
 func (t *Ticket[R]) Done() <-chan struct{} {
 	t.task.lock()
 	defer t.task.unlock()
 	if t.done == nil {
 		t.done = make(chan struct{})
-		if t.settled {
+		if t.settled.Load() {
 			close(t.done)
 		}
 	}
@@ -116,7 +101,8 @@ func (e *entry[T, R]) unlock() { e.q.unlock() }
 
 // settle gives the task its end. It needs the lock.
 func (e *entry[T, R]) settle(result R, err error) {
-	e.settled, e.result, e.err = true, result, err
+	e.result, e.err = result, err
+	e.settled.Store(true)
 	if e.done != nil {
 		close(e.done)
 	}
