@@ -7,7 +7,7 @@ import (
 	"weak"
 )
 
-// setContext makes the context of the workers.
+// setContext makes the context of the workers. It does not need the lock.
 //
 // A parent that outlives the queue must keep neither the queue nor anything of
 // it. So the workers' context is not its child; instead a function that holds
@@ -30,15 +30,15 @@ func (q *Queue[T, R]) setContext(parent context.Context) {
 	runtime.AddCleanup(q, func(stop func() bool) { stop() }, stop)
 }
 
-// checkParent kills the queue once its parent, if it has one, is done. Every lock
-// does this first, so nothing can happen to the queue in between.
+// checkParent kills the queue if its parent, which must not be nil, is done.
+// Whoever locks does this first, so nobody sees a queue that outlives its parent.
 func (q *Queue[T, R]) checkParent() {
 	if !q.killed && q.parent.Err() != nil {
 		q.kill()
 	}
 }
 
-// cause returns why the queue was killed.
+// cause returns why the queue was killed. It does not need the lock.
 func (q *Queue[T, R]) cause() error {
 	if q.parent != nil && q.parent.Err() != nil {
 		return context.Cause(q.parent)
@@ -46,9 +46,10 @@ func (q *Queue[T, R]) cause() error {
 	return ErrClosed
 }
 
-// A workContext is the context of the workers of a queue whose parent may be
-// done. Whoever holds one holds the queue, which passes the parent's end on; and
-// whoever asks one need not wait for that.
+// A workContext is the workers' context of a queue with a parent. It refers to the
+// queue, so that the queue, through which the parent's end reaches it, lives as
+// long; and its methods look at the parent themselves, so that its end shows at
+// once.
 type workContext[T, R any] struct {
 	context.Context
 	q *Queue[T, R]

@@ -6,10 +6,10 @@ import "github.com/tickqueue/queue/internal/runlist"
 type event int
 
 const (
-	drain event = iota
-	saturated
-	unsaturated
-	empty
+	eventDrain event = iota
+	eventSaturated
+	eventUnsaturated
+	eventEmpty
 	eventKinds
 )
 
@@ -40,34 +40,38 @@ func (e *events[T]) discard() {
 // at the moment of the call. [Queue.Kill] discards the calls that are still to
 // come; [Queue.Wait] and [Queue.Shutdown] do not wait for them. A hook that panics
 // ends the program.
-func (q *Queue[T, R]) OnDrain(f func()) { q.setHook(drain, f) }
+func (q *Queue[T, R]) OnDrain(f func()) { q.setHook(eventDrain, f) }
 
 // OnSaturated sets the hook that is called when the last free worker has taken
 // a task. Saturated and Unsaturated alternate.
 // See [Queue.OnDrain] for what holds for all hooks.
-func (q *Queue[T, R]) OnSaturated(f func()) { q.setHook(saturated, f) }
+func (q *Queue[T, R]) OnSaturated(f func()) { q.setHook(eventSaturated, f) }
 
 // OnUnsaturated sets the hook that is called when, after a Saturated, running
-// workers have come down to the concurrency less the buffer of [WithBuffer].
-// See [Queue.OnDrain] for what holds for all hooks.
-func (q *Queue[T, R]) OnUnsaturated(f func()) { q.setHook(unsaturated, f) }
+// workers have come down to the concurrency less the buffer of [WithBuffer], or
+// a higher concurrency makes it so. A worker that waits for the limiter before its
+// next task counts as running here. See [Queue.OnDrain] for what holds for all hooks.
+func (q *Queue[T, R]) OnUnsaturated(f func()) { q.setHook(eventUnsaturated, f) }
 
 // OnEmpty sets the hook that is called when the last waiting task has started.
 // See [Queue.OnDrain] for what holds for all hooks.
-func (q *Queue[T, R]) OnEmpty(f func()) { q.setHook(empty, f) }
+func (q *Queue[T, R]) OnEmpty(f func()) { q.setHook(eventEmpty, f) }
 
 // OnError sets the hook that is called for each task that fails, in a cargo queue
 // for each of the batch: with the error that the worker returned, a [*PanicError],
 // [ErrGoexit], or the error of the limiter; not for a task that was dropped. nil
 // removes it. Unlike the others, it is called on the worker's goroutine, before
 // the task settles and before its place is free; calls may be concurrent. It may
-// call any method, and is called after [Queue.Kill], too.
+// call any method, and is called after [Queue.Kill], too. It hears of a Do whose
+// worker fails because its context is done like of any other. A panic in it ends
+// the program.
 func (q *Queue[T, R]) OnError(f func(task T, err error)) {
 	q.lock()
 	q.events.onError = f
 	q.unlock()
 }
 
+// setHook sets a hook. It takes the lock.
 func (q *Queue[T, R]) setHook(e event, f func()) {
 	q.lock()
 	q.events.hooks[e] = f
@@ -82,6 +86,7 @@ func (q *Queue[T, R]) emit(e event) {
 	}
 }
 
+// enqueue is the rest of emit, which so can be inlined.
 func (q *Queue[T, R]) enqueue(e event) {
 	if q.killed {
 		return
@@ -93,7 +98,7 @@ func (q *Queue[T, R]) enqueue(e event) {
 	}
 }
 
-// deliver calls hooks until there are no more events.
+// deliver calls hooks until there are no more events. It does not need the lock.
 func (q *Queue[T, R]) deliver() {
 	returned := false
 	defer func() {
@@ -105,7 +110,11 @@ func (q *Queue[T, R]) deliver() {
 		}
 		go q.deliver() // a hook called runtime.Goexit
 	}()
-	for hook := range q.undelivered {
+	for {
+		hook, ok := q.nextHook()
+		if !ok {
+			break
+		}
 		if hook != nil {
 			hook()
 		}
@@ -113,37 +122,24 @@ func (q *Queue[T, R]) deliver() {
 	returned = true
 }
 
-// undelivered yields the hook to call for each event.
-func (q *Queue[T, R]) undelivered(yield func(func()) bool) {
-	for {
-		q.lock()
-		if q.events.pending.Len() == 0 {
-			q.events.delivering = false
-			q.unlock()
-			return
-		}
-		e, _ := q.events.pending.Pop()
-		hook := q.events.hooks[e]
-		q.unlock()
-		if !yield(hook) {
-			return
-		}
+// nextHook takes the next event and returns its hook, nil if none is set now, or
+// reports false if there are no more events. It takes the lock.
+func (q *Queue[T, R]) nextHook() (hook func(), ok bool) {
+	q.lock()
+	defer q.unlock()
+	if q.events.pending.Len() == 0 {
+		q.events.delivering = false
+		return nil, false
 	}
+	e, _ := q.events.pending.Pop()
+	return q.events.hooks[e], true
 }
 
-// checkUnsaturated is called when there are fewer places taken, or more to take.
+// checkUnsaturated emits Unsaturated if it is due. Whoever gives up a place or
+// raises the concurrency calls it.
 func (q *Queue[T, R]) checkUnsaturated() {
 	if q.events.saturated && q.places <= q.low {
 		q.events.saturated = false
-		q.emit(unsaturated)
+		q.emit(eventUnsaturated)
 	}
-}
-
-// setConcurrency sets the concurrency and what follows from it.
-func (q *Queue[T, R]) setConcurrency(n int) {
-	buffer := q.buffer
-	if buffer == defaultBuffer {
-		buffer = n/4 + min(n%4, 1)
-	}
-	q.concurrency, q.low = n, n-min(max(buffer, 1), n)
 }

@@ -12,11 +12,11 @@ import (
 // pushes and workers that take tasks do not fight over one lock and the cache
 // lines behind it.
 //
-// Only pushes that can wait go there: the inbox is open while tasks wait. The first
-// of those starts before all in the inbox but for higher priorities. So whoever
-// takes a task compares it with best; the inbox is absorbed as a whole when best
-// is higher, when nothing else waits any more, and by every method but Push and
-// Submit. The order of tasks is the same with and without.
+// It is open only while tasks wait. What is in it was pushed after those, so it may
+// start before the first of them only if its priority is higher. Whoever takes a
+// task therefore compares that task's priority with best; the inbox is absorbed as
+// a whole when best is higher, when nothing else waits any more, and by every method
+// but Push and Submit. The order of tasks is the same with and without.
 //
 // It opens when a push has met with contention, and closes when nothing waits or
 // the tasks are of many priorities: to sort them twice does not pay.

@@ -22,7 +22,8 @@ const defaultBuffer = -1
 
 // WithContext makes ctx the parent of the workers' context. When ctx is done
 // the queue is killed as by [Queue.Kill], but the workers' context is canceled
-// with the cause of ctx, and the dropped tasks are returned by nobody.
+// with the cause of ctx, and nothing returns the dropped tasks. So for tasks that
+// should drain when ctx is done, use [Queue.Shutdown] instead.
 // WithContext panics if ctx is nil.
 func WithContext(ctx context.Context) Option {
 	if ctx == nil {
@@ -34,9 +35,10 @@ func WithContext(ctx context.Context) Option {
 // WithCapacity lets at most n tasks wait; running tasks do not count. A pushed
 // task waits until a pass has started it, also while workers are free, so an
 // idle queue takes n tasks in a row, not n plus the concurrency. When that many
-// wait, [Queue.Push], [Queue.PushAll] and [Queue.Submit] return
-// [ErrFull], and [Queue.PushWait] and [Queue.Do] wait for room.
-// By default there is no limit. WithCapacity panics if n is below 1.
+// wait, [Queue.Push], [Queue.PushAll] and [Queue.Submit] return [ErrFull], and
+// [Queue.PushWait] and [Queue.Do] wait for room; such a task is not in the queue
+// yet, so its priority does not count. By default there is no limit.
+// WithCapacity panics if n is below 1.
 func WithCapacity(n int) Option {
 	atLeast(1, n, "capacity")
 	return func(o *options) { o.capacity = n }
@@ -69,12 +71,14 @@ func WithLimiter(l Limiter) Option {
 	return func(o *options) { o.limiter = l }
 }
 
-// A Limiter limits the rate at which tasks start. Wait blocks until one more
-// may start. Calls are concurrent. The context is done when no task is left for
-// the caller; a Limiter that returns then and takes nothing loses no permission.
+// A Limiter limits the rate at which tasks start. Wait blocks until one more may
+// start; several goroutines call it at once. Its context is canceled when no
+// waiting task is left for the call, which should then return without using up a
+// permission; it has no deadline, so a Limiter need not refuse ahead of time.
 //
-// If Wait returns an error while tasks wait for it, the first of them settles
-// with that error without running.
+// If Wait returns an error while a task waits, the best waiting task settles with
+// it without running; runtime.Goexit in Wait counts as [ErrGoexit], and a panic
+// ends the program.
 //
 // A *rate.Limiter of golang.org/x/time/rate is one.
 type Limiter interface {

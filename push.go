@@ -10,7 +10,7 @@ import (
 // Push appends a task and returns at once; it never runs a worker or a hook.
 // It returns [ErrClosed] or [ErrFull] if the queue did not take the task. The
 // error of a task goes to the hook of [Queue.OnError]; without one, it is only
-// counted.
+// counted, and a panic ends the program.
 func (q *Queue[T, R]) Push(task T, opts ...PushOption) error {
 	return q.push(task, positionOf(opts), nil)
 }
@@ -25,7 +25,7 @@ func (q *Queue[T, R]) Submit(task T, opts ...PushOption) (*Ticket[R], error) {
 	return &e.Ticket, nil
 }
 
-// push appends a task if there is room.
+// push appends a task if there is room. It takes the lock.
 func (q *Queue[T, R]) push(task T, p position, e *entry[T, R]) error {
 	if q.inbox.open.Load() && (q.parent == nil || q.parent.Err() == nil) && q.inbox.push(task, p, e) {
 		return nil
@@ -43,10 +43,10 @@ func (q *Queue[T, R]) push(task T, p position, e *entry[T, R]) error {
 	return nil
 }
 
-// PushAll is [Queue.Push] for several tasks, in their order, with none of
-// others between them. It takes all or none: if there is no room for all, it
-// returns [ErrFull]; more tasks than the capacity never fit. It does not keep
-// the slice.
+// PushAll is [Queue.Push] for several tasks, in their order, with nothing between
+// them. It takes all or none: if there is no room for all, it returns [ErrFull];
+// more tasks than the capacity never fit. With no tasks it does nothing but
+// return [ErrClosed] if the queue is closed. It does not keep the slice.
 func (q *Queue[T, R]) PushAll(tasks []T, opts ...PushOption) error {
 	p := positionOf(opts)
 	q.lock()
@@ -66,17 +66,24 @@ func (q *Queue[T, R]) PushAll(tasks []T, opts ...PushOption) error {
 	return nil
 }
 
-// PushWait is [Queue.Push], but waits for room, first come, first served. It
-// returns [ErrClosed] if the queue is closed or becomes so, and the error of ctx
+// PushWait is [Queue.Push], but waits for room instead of returning [ErrFull]:
+// first come, first served, as a priority counts only once the task is in. It
+// returns [ErrClosed] if the queue is closed or becomes so, else the error of ctx
 // if that is done, even if there is room. In either case the task was not taken.
+// It panics if ctx is nil.
 func (q *Queue[T, R]) PushWait(ctx context.Context, task T, opts ...PushOption) error {
 	return q.pushWait(ctx, task, positionOf(opts), nil)
 }
 
 // Do pushes a task, waiting for room as [Queue.PushWait] does, and waits for
-// its result. If ctx is done before the task has started, the task is withdrawn
-// and Do returns the error of ctx. Once it has started, the worker's context is
-// done when ctx is, but not in a cargo queue, and Do returns when the worker does.
+// its result. The worker's context also has the values of ctx and is done when
+// ctx is, but not in a cargo queue.
+//
+// If ctx is done before the task has started, the task is withdrawn and Do returns
+// the error of ctx; once it has started, Do returns when the worker does. Do
+// returns [ErrClosed] if the queue did not take the task, [ErrDropped] if it was
+// removed, cleared or killed, and never [ErrFull]: to refuse work when there is
+// no room, use [Queue.Submit]. It panics if ctx is nil.
 func (q *Queue[T, R]) Do(ctx context.Context, task T, opts ...PushOption) (R, error) {
 	e := newEntry(q)
 	e.done = make(chan struct{})
@@ -107,16 +114,16 @@ type pusher[T, R any] struct {
 	err      error         // why it was refused
 }
 
-// pushWait appends a task as soon as there is room.
+// pushWait appends a task as soon as there is room. It takes the lock.
 func (q *Queue[T, R]) pushWait(ctx context.Context, task T, p position, e *entry[T, R]) error {
 	if ctx == nil {
 		panic("queue: nil context")
 	}
-	done := ctx.Err()
+	ctxErr := ctx.Err()
 	q.lock()
 	err := q.refusal(1)
-	if err != ErrClosed && done != nil {
-		err = done
+	if err != ErrClosed && ctxErr != nil {
+		err = ctxErr
 	}
 	if err == nil {
 		q.append(task, p, e)

@@ -55,11 +55,14 @@ type Queue[T, R any] struct {
 
 	pass func() // q.process, bound once so that starting it allocates nothing
 
-	_  [cacheLine]byte // so that a push to the inbox reads no line that workers write
-	mu sync.Mutex      // guards everything below; unexported methods need it unless they say otherwise
+	_ [cacheLine]byte // so that a push to the inbox reads no line that workers write
+
+	// mu guards the fields below, but for inbox, which has a lock of its own.
+	// Unexported methods need it unless they say otherwise.
+	mu sync.Mutex
 
 	concurrency int
-	low         int // Unsaturated is due when no more places are taken
+	low         int // Unsaturated is due when at most so many places are taken
 	paused      bool
 	closed      bool // pushes are refused
 	killed      bool // nothing starts any more and the state hooks are silent; implies closed
@@ -71,22 +74,22 @@ type Queue[T, R any] struct {
 	chained                bool // a worker scheduled that pass, so it is not counted
 
 	// A worker holds a place from its start until it leaves. It is busy while
-	// it has tasks and parked while it waits for leave to take some: from the
-	// limiter or, after a yield, from the host.
+	// it has tasks and parked while it waits for permission to take some: of
+	// the limiter or, after a yield, of the host.
 	places   int
 	busy     workerList[T, R] // in the order in which they took their tasks
 	parked   workerList[T, R] // never more than the tasks that could start
 	limiting int              // parked workers that wait for the limiter
-	spare    *worker[T, R]    // the last one that left
+	spare    *worker[T, R]    // the last that left, to be used again; nil in a cargo queue
 
 	pacer pacer
 	host  host.Host
 	gate  chan struct{} // if non-nil, workers stop here until the host has had its turn
 
 	active    bool          // tasks were accepted since the queue was last idle
-	idle      chan struct{} // if non-nil, becomes ready when the queue becomes idle
-	waits     int           // calls of Wait that have asked for idle
-	spareIdle chan struct{} // a channel that idle can use again, if it was one call's
+	idle      chan struct{} // what calls of Wait receive from; nil if none does
+	waits     int           // calls of Wait that were given idle, those that have given up included
+	spareIdle chan struct{} // an idle that one call alone had; still full if that gave up or is late
 	events    events[T]
 
 	running                            int // tasks of busy workers
@@ -181,9 +184,9 @@ func (q *Queue[T, R]) lock() (contended bool) {
 	return contended
 }
 
-// How many steps of an empty loop lockSlowly waits between two tries. A worker
-// lets whoever has the lock, and what it guards in its caches, keep both for
-// several tasks: to pass them on costs more than a small task.
+// Steps of an empty loop between two tries of lockSlowly. Workers take the long
+// pause: whoever has the lock then keeps it, and the cache lines behind it, for
+// several tasks; passing them on costs more than a small task.
 const (
 	shortPause = 30
 	longPause  = 1000
@@ -217,12 +220,12 @@ func (q *Queue[T, R]) unlockChained(chained bool) {
 	for q.pushers.Len() > 0 && q.room() > 0 {
 		q.admit()
 	}
-	for q.parked.len > 0 && q.parked.len > q.startable() {
+	for q.parked.len > q.startable() {
 		q.recall(q.parked.tail)
 	}
 	if q.active && q.isIdle() {
 		q.active = false
-		q.emit(drain)
+		q.emit(eventDrain)
 		if q.idle != nil {
 			q.wake()
 		}
@@ -304,8 +307,8 @@ func (q *Queue[T, R]) Resume() {
 
 // SetConcurrency changes how many tasks, or batches of a cargo queue, may run at
 // once. With a higher n more start immediately; with a lower one running tasks
-// finish, and none starts until fewer than n run. SetConcurrency panics if n is
-// below 1.
+// finish, and none starts until fewer than n run; lowering causes no event.
+// SetConcurrency panics if n is below 1.
 func (q *Queue[T, R]) SetConcurrency(n int) {
 	atLeast(1, n, "concurrency")
 	q.lock()
@@ -315,6 +318,15 @@ func (q *Queue[T, R]) SetConcurrency(n int) {
 		q.checkUnsaturated()
 	}
 	q.unlock()
+}
+
+// setConcurrency sets the concurrency and what follows from it.
+func (q *Queue[T, R]) setConcurrency(n int) {
+	buffer := q.buffer
+	if buffer == defaultBuffer {
+		buffer = n/4 + min(n%4, 1) // (n+3)/4 could overflow
+	}
+	q.concurrency, q.low = n, n-min(max(buffer, 1), n)
 }
 
 // SetYieldInterval makes the queue give its host a turn whenever tasks have run
@@ -418,7 +430,8 @@ func (q *Queue[T, R]) wake() {
 // Shutdown closes the queue, so that every further push returns [ErrClosed],
 // those that wait for room included, and waits as [Queue.Wait] does for what
 // was accepted. If ctx is done first, it returns the error of ctx and the queue
-// goes on draining. A paused queue drains when it is resumed.
+// goes on draining; pushes that its tasks make are refused, too. A paused queue
+// drains when it is resumed.
 func (q *Queue[T, R]) Shutdown(ctx context.Context) error {
 	q.lock()
 	q.close()
@@ -463,17 +476,19 @@ func (q *Queue[T, R]) Idle() bool {
 // Stats is a snapshot of a queue. In every one, Pushed is the sum of Succeeded,
 // Failed, Dropped, Waiting and Running.
 type Stats struct {
-	Waiting, Running, Concurrency int
-	Paused, Closed                bool
+	Waiting     int  // tasks that wait
+	Running     int  // tasks that run, in a cargo queue those of all running batches
+	Concurrency int  // calls of the worker function that may run at once
+	Paused      bool // by Pause
+	Closed      bool // by Shutdown, Kill or the end of the parent
 
-	// Tasks since New: accepted; settled without an error; settled with one,
-	// that of a limiter included; taken back before they started, also by a Do
-	// whose context was done.
-	Pushed, Succeeded, Failed, Dropped uint64
+	Pushed    uint64 // tasks accepted since New
+	Succeeded uint64 // of those, settled without an error
+	Failed    uint64 // settled with one, that of a limiter included
+	Dropped   uint64 // taken back before they started, also by a Do whose context was done
 
-	// Passes that began, a chain of starts counting once, and turns given to
-	// the host.
-	Passes, Yields uint64
+	Passes uint64 // process passes begun; starts that workers chain on belong to theirs
+	Yields uint64 // turns given to the host
 }
 
 // Stats returns a snapshot of the queue.

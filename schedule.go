@@ -6,8 +6,8 @@ import (
 	"github.com/tickqueue/queue/internal/host"
 )
 
-// hasWork reports whether a waiting task may start for which no parked worker
-// is there yet.
+// hasWork reports whether a task may start beyond those that parked workers are
+// there for.
 func (q *Queue[T, R]) hasWork() bool {
 	return q.waiting.Len() > q.parked.len && !q.paused && !q.killed
 }
@@ -18,7 +18,7 @@ func (q *Queue[T, R]) mayStart() bool {
 }
 
 // startable returns how many tasks could start if workers were free to take
-// them. More than so many need not be parked.
+// them. More parked workers than that are of no use.
 func (q *Queue[T, R]) startable() int {
 	if q.paused || q.killed {
 		return 0
@@ -55,10 +55,10 @@ func (q *Queue[T, R]) process() {
 	}
 }
 
-// turn gives the host a turn before the parked worker w goes on. It needs the
-// lock, and does not have it while the host has its turn.
+// turn gives the host a turn before the parked worker that calls it goes on. It
+// needs the lock, and lets go of it meanwhile.
 //
-// A native host runs on other threads too, so only w stops. A host that shares
+// A native host runs on other threads too, so only that worker stops. A host that shares
 // its only thread with the program turns when every goroutine is blocked, so
 // there all workers stop at the gate.
 func (q *Queue[T, R]) turn() {
@@ -96,11 +96,11 @@ type pacer struct {
 	now      func() time.Time
 	since    time.Time // the start of the drain or the end of the last turn
 	every    int       // so many tasks from one reading of the clock to the next
-	left     int       // until the next reading
+	left     int       // tasks until the next reading
 	due      bool      // the host should have a turn before another task starts
 }
 
-const maxPace = 256 // tasks from one reading of the clock to the next
+const maxPace = 256 // the most tasks between two readings
 
 // restart begins a drain, or goes on after a turn.
 func (p *pacer) restart() {

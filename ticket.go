@@ -12,11 +12,12 @@ import (
 type Ticket[R any] struct {
 	task submitted // the entry that this ticket is a part of
 
-	settled atomic.Bool // set when result and err are final
-	// Guarded by the queue's lock until settled is set.
-	done   chan struct{} // nil until somebody asks
-	result R
-	err    error
+	// Guarded by the queue's lock. Once settled is true, result and err do not
+	// change, and whoever has seen that, or done closed, may read them without.
+	settled atomic.Bool
+	done    chan struct{} // nil until somebody asks
+	result  R
+	err     error
 }
 
 // submitted is what a ticket, which knows no T, needs of its entry.
@@ -27,9 +28,11 @@ type submitted interface {
 	setPriority(n int) bool
 }
 
-// Wait waits until the task has settled and returns what the worker returned, a
-// [*PanicError], [ErrGoexit], or [ErrDropped] if the task never ran. If ctx is
-// done first, Wait returns its error, and the task goes on.
+// Wait waits until the task has settled and returns its result: what the worker
+// returned, or a [*PanicError], [ErrGoexit], the error of the limiter, or
+// [ErrDropped] if the task was taken back. Once it has settled, Wait returns that
+// whatever the state of ctx. If ctx is done before, Wait returns the error of ctx,
+// and the task goes on.
 func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
 	if !t.settled.Load() {
 		select {
@@ -71,8 +74,8 @@ func (t *Ticket[R]) SetPriority(n int) bool { return t.task.setPriority(n) }
 type entry[T, R any] struct {
 	Ticket[R]
 	q      *Queue[T, R]
-	ctx    context.Context // of Do; nil if it has none
-	handle runlist.Handle[T, *entry[T, R]]
+	ctx    context.Context                 // of Do, unless that is Background; else nil
+	handle runlist.Handle[T, *entry[T, R]] // in q.waiting while the task waits
 }
 
 func newEntry[T, R any](q *Queue[T, R]) *entry[T, R] {
@@ -108,6 +111,7 @@ func (e *entry[T, R]) settle(result R, err error) {
 	}
 }
 
+// withdraw drops the task if it waits. It takes the lock.
 func (e *entry[T, R]) withdraw(err error) bool {
 	q := e.q
 	q.lock()
@@ -120,6 +124,7 @@ func (e *entry[T, R]) withdraw(err error) bool {
 	return true
 }
 
+// setPriority moves the task if it waits. It takes the lock.
 func (e *entry[T, R]) setPriority(n int) bool {
 	q := e.q
 	q.lock()

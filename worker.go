@@ -27,11 +27,11 @@ func (e *PanicError) Unwrap() error {
 type stage int
 
 const (
-	taking    stage = iota // settle what was taken and take more, or leave
-	limiting               // wait for the limiter
-	limited                // the limiter has answered
-	calling                // call the worker function
-	reporting              // tell OnError
+	stageTaking    stage = iota // settle what was taken and take more, or leave
+	stageLimiting               // wait for the limiter
+	stageLimited                // the limiter has answered
+	stageCalling                // call the worker function
+	stageReporting              // tell OnError
 )
 
 // A worker runs one task, or batch, after another. Its goroutine owns it, but
@@ -47,12 +47,12 @@ type worker[T, R any] struct {
 	err      error         // of the tasks, or of the limiter
 	reported int           // tasks whose error OnError was told
 
-	prev, next *worker[T, R]   // in busy or parked; needs the lock
-	busy       bool            // in busy; needs the lock
-	goingOn    bool            // has settled a task and kept its place, so the next one is no edge; needs the lock
-	recalled   bool            // lost its place while it was parked; needs the lock
-	limit      context.Context // for the limiter while w waits for it
-	stopLimit  context.CancelFunc
+	prev, next *worker[T, R]      // in busy or parked; needs the lock
+	busy       bool               // in busy; needs the lock
+	goingOn    bool               // has settled a task and kept its place, so the next one is no edge; never with a limiter; needs the lock
+	recalled   bool               // lost its place while it was parked; needs the lock
+	limit      context.Context    // for the limiter while w waits for it
+	stopLimit  context.CancelFunc // cancels limit; nil unless w waits for the limiter; needs the lock
 }
 
 // taken is a task that has left the waiting ones.
@@ -73,21 +73,21 @@ func (w *worker[T, R]) run() {
 	}()
 	for {
 		switch w.stage {
-		case calling:
+		case stageCalling:
 			if e := w.first.entry; q.one != nil && (e == nil || e.ctx == nil) {
 				w.result, w.err = q.one(q.ctx, w.first.task)
 			} else {
 				w.call()
 			}
-			w.stage = reporting
+			w.stage = stageReporting
 			fallthrough
-		case reporting:
+		case stageReporting:
 			if w.err != nil {
 				w.report()
 			}
-			w.stage = taking
+			w.stage = stageTaking
 			fallthrough
-		case taking:
+		case stageTaking:
 			if !q.mu.TryLock() { // unlike q.lock, this leaves the inbox alone
 				lockSlowly(&q.mu, longPause)
 			}
@@ -102,11 +102,11 @@ func (w *worker[T, R]) run() {
 				left = true
 				return
 			}
-		case limiting:
+		case stageLimiting:
 			w.err = q.limiter.Wait(w.limit)
-			w.stage = limited
+			w.stage = stageLimited
 			fallthrough
-		case limited:
+		case stageLimited:
 			q.lock()
 			if !w.takeLimited() {
 				left = true
@@ -122,7 +122,7 @@ func (w *worker[T, R]) run() {
 // another one goes on.
 func (w *worker[T, R]) rescue(v any) {
 	switch {
-	case v != nil && (w.stage != calling || !w.isHeard()):
+	case v != nil && (w.stage != stageCalling || !w.isHeard()):
 		panic(v) // it is not the worker function's, or nobody can learn of it
 	case v != nil:
 		w.err = &PanicError{Value: v, Stack: debug.Stack()}
@@ -130,10 +130,10 @@ func (w *worker[T, R]) rescue(v any) {
 		w.err = cmp.Or(w.err, ErrGoexit)
 	}
 	switch w.stage {
-	case calling:
-		w.stage = reporting
-	case limiting:
-		w.stage = limited
+	case stageCalling:
+		w.stage = stageReporting
+	case stageLimiting:
+		w.stage = stageLimited
 	}
 	go w.run()
 }
@@ -187,18 +187,19 @@ func (w *worker[T, R]) settle() {
 	w.result = zero
 }
 
-// take lets w, which has a place and no tasks, take some, with the permission of
-// the limiter if there is one; or leave. It reports whether w stays. settled
-// says that w has settled tasks under this lock. It needs the lock, and unlocks.
+// take has w, which holds a place and no tasks, claim some, wait for the limiter,
+// or leave. It reports whether w goes on. settled says that w has just settled
+// tasks. It needs the lock, and unlocks.
 func (w *worker[T, R]) take(settled bool) bool {
 	q := w.q
+	mayYield := settled // a worker fresh from a pass has come by the scheduler
 	if settled && q.pacer.interval > 0 && q.waiting.Len() > 0 {
 		q.pacer.tick()
 	}
 	for q.hasWork() && q.places <= q.concurrency {
 		switch {
-		case q.gate != nil || settled && q.pacer.due:
-			settled = true
+		case q.gate != nil || mayYield && q.pacer.due:
+			mayYield = true
 			w.park()
 			q.turn()
 			if w.recalled {
@@ -208,9 +209,10 @@ func (w *worker[T, R]) take(settled bool) bool {
 			q.parked.remove(w)
 		case q.limiter != nil:
 			w.park()
-			w.limit, w.stopLimit = context.WithCancel(q.ctx)
+			// Kill recalls w; a deadline of the parent is no reason to fail tasks before it.
+			w.limit, w.stopLimit = context.WithCancel(context.WithoutCancel(q.ctx))
 			q.limiting++
-			w.stage = limiting
+			w.stage = stageLimiting
 			q.unlockChained(true)
 			return true
 		case w.claim():
@@ -230,17 +232,18 @@ func (w *worker[T, R]) takeLimited() bool {
 	for (q.gate != nil || q.pacer.due) && !w.recalled {
 		q.turn()
 	}
-	if p := q.parked.tail; w.recalled && w.err == nil && p != nil && p.stopLimit != nil {
+	switch p := q.parked.tail; {
+	case !w.recalled:
+		q.parked.remove(w)
+		q.limiting--
+	case w.err == nil && p != nil && p.stopLimit != nil:
 		// Another worker waits for the permission that w has: w takes its place.
 		w.recalled = false
 		q.places++
 		q.recall(p)
-	} else if w.recalled {
+	default:
 		q.unlock()
 		return false
-	} else {
-		q.parked.remove(w)
-		q.limiting--
 	}
 	w.limit, w.stopLimit = nil, nil
 	if !q.hasWork() || q.places > q.concurrency || !w.claim() { // as locking may have brought about
@@ -290,17 +293,17 @@ func (w *worker[T, R]) claim() bool {
 		w.markBusy()
 	}
 	if w.err != nil {
-		w.stage = reporting
+		w.stage = stageReporting
 		return true
 	}
 	if q.waiting.Len() == 0 {
-		q.emit(empty)
+		q.emit(eventEmpty)
 	}
 	if q.places-q.limiting == q.concurrency && !w.goingOn && !q.events.saturated {
 		q.events.saturated = true
-		q.emit(saturated)
+		q.emit(eventSaturated)
 	}
-	w.stage = calling
+	w.stage = stageCalling
 	return true
 }
 
@@ -331,7 +334,7 @@ func (w *worker[T, R]) leave() {
 	w.markFree()
 	q.places--
 	q.checkUnsaturated()
-	if q.payload == 1 {
+	if q.payload == 1 { // else rest may be large
 		w.goingOn = false
 		q.spare = w
 	}
@@ -379,7 +382,7 @@ func (w *worker[T, R]) report() {
 	q := w.q
 	for w.reported < w.n {
 		task := w.task(w.reported).task
-		w.reported++
+		w.reported++ // first, as the hook may end the goroutine
 		q.lock()
 		hook := q.events.onError
 		q.unlock()

@@ -81,12 +81,19 @@ func check[T, V comparable](l *List[T, V]) error {
 		return fmt.Errorf("%d spare runs are counted, want %d", l.spare.runs, n)
 	}
 	spares := l.spares()
-	firsts := len(spares)
-	if l.spare.segment != nil {
-		firsts--
+	smalls := len(spares)
+	if l.spare.large != nil {
+		smalls--
 	}
-	if l.spare.firsts != firsts || firsts > maxSpares {
-		return fmt.Errorf("%d spare first segments are counted, want %d and at most %d", l.spare.firsts, firsts, maxSpares)
+	slots := 0
+	for _, s := range spares {
+		slots += len(s.slots)
+	}
+	if slots > 2*maxSlots[T]() {
+		return fmt.Errorf("the spare segments have %d slots, want no more than two segments", slots)
+	}
+	if l.spare.smalls != smalls || smalls > maxSpares {
+		return fmt.Errorf("%d small spare segments are counted, want %d and at most %d", l.spare.smalls, smalls, maxSpares)
 	}
 
 	tasks := 0
@@ -188,10 +195,10 @@ func checkTight[T, V any](l *List[T, V]) error {
 
 // spares returns the segments that the list keeps for later.
 func (l *List[T, V]) spares() (segments []*segment[T, V]) {
-	for s := l.spare.first; s != nil && len(segments) <= maxSpares; s = s.next {
+	for s := l.spare.small; s != nil && len(segments) <= maxSpares; s = s.next {
 		segments = append(segments, s)
 	}
-	if s := l.spare.segment; s != nil {
+	if s := l.spare.large; s != nil {
 		segments = append(segments, s)
 	}
 	return segments

@@ -135,7 +135,7 @@ func (l *List[T, V]) removeRun(r *run[T, V]) {
 	l.keepRun(r)
 }
 
-// keepRun keeps a run that has left the list for a new priority.
+// keepRun keeps a run that has left the list, to be used for another priority.
 func (l *List[T, V]) keepRun(r *run[T, V]) {
 	*r = run[T, V]{}
 	if l.spare.runs < maxSpares {

@@ -9,9 +9,10 @@
 // order besides.
 //
 // With P distinct priorities in the list, a push costs O(log P), and O(1) if its
-// run is, or would be, next to the run last pushed to; Pop and Remove cost
-// O(1), the bounds for P being expected ones. None of the three touches more than
-// two segments.
+// run is, or would be, next to the run last pushed to; Pop and Remove cost O(1),
+// and O(log P) where they end a run. These bounds hold in expectation, over the
+// random shape of the treap. Pop touches one segment, Remove one and its two
+// neighbors, of which it may move up to half a segment of tasks.
 //
 // A List has no locks: its methods must not run concurrently.
 package runlist
@@ -26,7 +27,7 @@ const (
 	allocatorBytes = 8        // what the allocator may put before an object with pointers
 	maxCopied      = 64       // tasks that are better copied than left in segments of their own
 	minSlots       = 4        // of the first segment of a run; the following ones double
-	maxSpares      = 8        // runs, and as many first segments, that are kept for new priorities
+	maxSpares      = 8        // runs, and at most as many segments of minSlots, kept for new priorities
 )
 
 // A List is an ordered list of tasks. The zero value is an empty list.
@@ -40,7 +41,7 @@ type List[T, V any] struct {
 
 	// Runs pushed to lately, by the low bits of their priorities: a few
 	// priorities that take turns need no search.
-	recent [8]*run[T, V]
+	recent [8]*run[T, V] // the length is a power of two
 
 	spare spares[T, V]
 
@@ -48,13 +49,14 @@ type List[T, V any] struct {
 }
 
 // spares are what a list keeps of what has left it, so that priorities that come
-// and go allocate little. One that was drained keeps no segments here.
+// and go allocate little: no more than two segments of full size would hold. A
+// drained list keeps no segments here.
 type spares[T, V any] struct {
-	run     *run[T, V] // to be relabeled; linked by below
-	runs    int
-	first   *segment[T, V] // of minSlots, to begin a run; linked by next
-	firsts  int
-	segment *segment[T, V] // the larger segment last emptied
+	run    *run[T, V] // to be relabeled; linked by below
+	runs   int
+	small  *segment[T, V] // of minSlots, to begin a run; linked by next
+	smalls int
+	large  *segment[T, V] // the larger segment last emptied
 }
 
 // A Handle finds a task again for as long as the task is in a list.
@@ -83,7 +85,8 @@ func (h *Handle[T, V]) Held() bool { return h.segment != nil }
 // Len returns the number of tasks in the list.
 func (l *List[T, V]) Len() int { return l.len }
 
-// Runs returns the number of distinct priorities in the list.
+// Runs returns the number of distinct priorities in the list. A list that has
+// become empty counts its last one still.
 func (l *List[T, V]) Runs() int { return l.runs }
 
 // Top returns the priority of the first task. The list must not be empty.
@@ -95,7 +98,7 @@ func (l *List[T, V]) PushBack(priority int, task T, h *Handle[T, V]) {
 	r := *l.recentFor(priority)
 	if r == nil || r.priority != priority {
 		r = l.runFor(priority)
-	} else if r != l.last {
+	} else if r != l.last { // saves a write barrier
 		l.last = r
 	}
 	s := r.tail
@@ -107,7 +110,7 @@ func (l *List[T, V]) PushBack(priority int, task T, h *Handle[T, V]) {
 		s.setHandle(s.end, h)
 		h.segment, h.slot = s, s.end
 	}
-	s.slots[s.end] = task
+	s.slots[s.end] = task // as put does; this is the path of every push
 	s.end++
 	s.tasks++
 	l.len++
@@ -174,8 +177,8 @@ func (l *List[T, V]) Remove(h *Handle[T, V]) T {
 }
 
 // RemoveFunc takes the tasks for which match reports true out of the list and
-// passes each, with its handle, to removed. It asks match about all tasks, in
-// order, before it changes anything.
+// passes each, with its handle, to removed, which must not use the list. It asks
+// match about all tasks, in order, before it changes anything.
 func (l *List[T, V]) RemoveFunc(match func(T) bool, removed func(T, *Handle[T, V])) {
 	var matched List[bool, struct{}] // the answers, in the order of the tasks
 	for task := range l.All() {
@@ -217,8 +220,8 @@ func (l *List[T, V]) All() iter.Seq[T] {
 }
 
 // Append moves all tasks of other, from which none may have been removed but by
-// Pop, behind those of their priorities. It costs as much as that many pushes as
-// other has priorities: whole segments change hands.
+// Pop, behind those of their priorities. For each priority of other it costs at
+// most maxCopied pushes: longer runs change hands whole.
 func (l *List[T, V]) Append(other *List[T, V]) {
 	if other.len == 0 {
 		return
@@ -238,7 +241,7 @@ func (l *List[T, V]) Append(other *List[T, V]) {
 			l.appendSegments(from)
 		}
 		below := from.below
-		other.keepRun(from) // segments may still point to it
+		other.keepRun(from) // inner segments still point to it, which nobody follows
 		from = below
 	}
 	l.len += other.len
@@ -314,7 +317,7 @@ func (s *segment[T, V]) setHandle(slot int, h *Handle[T, V]) {
 }
 
 // maxSlots returns how many tasks a full-sized segment holds: at least one,
-// and no more than their handles fit a segment too.
+// and so few that their handles fit a segment, too.
 func maxSlots[T any]() int {
 	var task T
 	size := max(unsafe.Sizeof(task), unsafe.Sizeof(&task))
@@ -329,12 +332,12 @@ func (l *List[T, V]) newSegment(r *run[T, V], beside *segment[T, V]) *segment[T,
 		n = 2 * len(beside.slots)
 	}
 	n = min(n, maxSlots[T]())
-	s := l.spare.segment
-	switch {
-	case n == minSlots && l.spare.first != nil:
-		s = l.spare.first
-		l.spare.first = s.next
-		l.spare.firsts--
+	var s *segment[T, V]
+	switch large := l.spare.large; {
+	case n == minSlots && l.spare.small != nil:
+		s = l.spare.small
+		l.spare.small = s.next
+		l.spare.smalls--
 	case n == minSlots && n < maxSlots[T](): // in one piece, as runs may be short and many
 		small := new(struct {
 			segment[T, V]
@@ -342,8 +345,9 @@ func (l *List[T, V]) newSegment(r *run[T, V], beside *segment[T, V]) *segment[T,
 		})
 		s = &small.segment
 		s.slots = small.array[:]
-	case s != nil && n <= len(s.slots) && len(s.slots) <= 2*n: // a larger one might stay mostly empty
-		l.spare.segment = nil
+	case large != nil && n <= len(large.slots) && len(large.slots) <= 2*n: // a larger one might stay mostly empty
+		s = large
+		l.spare.large = nil
 	default:
 		s = &segment[T, V]{slots: make([]T, n)}
 	}
@@ -373,7 +377,7 @@ func (l *List[T, V]) unlink(s *segment[T, V]) {
 	r := s.run
 	if l.len == 0 {
 		s.clear()
-		l.spare.first, l.spare.firsts, l.spare.segment = nil, 0, nil
+		l.spare.small, l.spare.smalls, l.spare.large = nil, 0, nil
 		return
 	}
 	switch prev, next := s.prev, s.next; {
@@ -394,11 +398,11 @@ func (l *List[T, V]) keep(s *segment[T, V]) {
 	s.clear()
 	s.run, s.prev, s.next = nil, nil, nil
 	if len(s.slots) != minSlots {
-		l.spare.segment = s
-	} else if l.spare.firsts < maxSpares {
-		s.next = l.spare.first
-		l.spare.first = s
-		l.spare.firsts++
+		l.spare.large = s
+	} else if l.spare.smalls < min(maxSpares, maxSlots[T]()/minSlots) {
+		s.next = l.spare.small
+		l.spare.small = s
+		l.spare.smalls++
 	}
 }
 

@@ -23,7 +23,7 @@ type job struct {
 	Limit         time.Duration // after which a naive counterpart gives up
 }
 
-// An outcome is what a process has outcome, by the keys of the metrics.
+// An outcome is what a process has measured, by the keys of the metrics.
 type outcome struct {
 	Samples map[string]measure.Sample
 	Over    bool    `json:",omitempty"` // gave up: the time is a lower bound

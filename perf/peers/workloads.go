@@ -75,7 +75,7 @@ func do(j job) (outcome, error) {
 	run := workloads[w].run
 	open := func(w work) pool { return subjects[s].open(j.C, w) }
 	if j.Workload != "idle" && j.Workload != "backlog" {
-		// Warm up threads and code, not the pool that is outcome.
+		// Warm up threads and code, not the pool that is measured.
 		warm := j
 		warm.N = max(1, j.N/20)
 		run(open, warm)
