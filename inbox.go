@@ -21,9 +21,9 @@ import (
 // It opens when a push has met with contention, and closes when nothing waits or
 // the tasks are of many priorities: to sort them twice does not pay.
 type inbox[T, R any] struct {
-	open atomic.Bool  // changes under both locks
-	best atomic.Int64 // the highest priority in list, math.MinInt64 if it is empty
-	_    [cacheLine]byte
+	open atomic.Bool     // changes under both locks
+	best atomic.Int64    // the highest priority in list, math.MinInt64 if it is empty
+	_    [cacheLine]byte // so that workers, who read best for each task, and pushers do not share a line
 
 	mu   sync.Mutex                     // taken after the queue's, if both are
 	list *runlist.List[T, *entry[T, R]] // nil if closed
@@ -60,7 +60,7 @@ func (in *inbox[T, R]) lock() {
 }
 
 // openInbox opens the inbox if there is no more to pushing a task than to add it
-// to those that wait. It needs the lock, as does absorb.
+// to those that wait.
 func (q *Queue[T, R]) openInbox() {
 	if q.inboxOpen || q.capacity != math.MaxInt || q.limiter != nil || q.waiting.Len() == 0 || !q.suitsInbox() {
 		return
