@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tickqueue/queue"
 )
@@ -261,6 +262,31 @@ func TestErrorOfLimiterWhenTheContextEnds(t *testing.T) {
 
 // A task whose Do has given up does not wait any more, so the error of the
 // limiter is for the next one.
+// A limiter that knows a deadline refuses what could not start in time. The tasks
+// are to wait until that time, and to be dropped then.
+func TestLimiterDoesNotKnowTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1, queue.WithContext(ctx),
+			queue.WithLimiter(limiterFunc(func(ctx context.Context) error {
+				if _, ok := ctx.Deadline(); ok {
+					return context.DeadlineExceeded
+				}
+				<-ctx.Done()
+				return ctx.Err()
+			})))
+		ticket, err := q.Submit(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		if _, err := ticket.Wait(t.Context()); err != queue.ErrDropped || time.Since(start) != time.Hour {
+			t.Errorf("the task settled with %v after %v, want ErrDropped after an hour", err, time.Since(start))
+		}
+	})
+}
+
 func TestErrorOfLimiterIsNotForAWithdrawnTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range scaled(1000) {

@@ -401,7 +401,7 @@ func TestQueuesLeaveNothingWithAContext(t *testing.T) {
 	runtime.KeepAlive(ctx)
 }
 
-// A killed queue need not wait for the collector to be forgotten.
+// Waits whose context ends leave nothing behind, in turn or all at once.
 func TestAbandonedWaitsLeaveNothing(t *testing.T) {
 	n := scaled(100_000)
 	q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1, queue.WithCapacity(1))

@@ -296,7 +296,7 @@ func TestNothingToDoNeedsNoGoroutine(t *testing.T) {
 			r.finish(1, 2)
 			r.fail(3, errTask)
 		}},
-		{"drained while it yields", func() queue.Option { return queue.WithYieldInterval(time.Hour) }, func(r *rig[int]) {
+		{"drained with a yield interval", func() queue.Option { return queue.WithYieldInterval(time.Hour) }, func(r *rig[int]) {
 			r.push(1, 2, 3)
 			r.finish(1, 2, 3)
 		}},

@@ -7,7 +7,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -17,10 +16,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
+	"github.com/tickqueue/queue/perf/internal/measure"
 	"github.com/tickqueue/queue/perf/internal/report"
 )
 
@@ -191,17 +190,9 @@ const hung = time.Minute
 func (v *version) sample(ctx context.Context, name string, d time.Duration, into *report.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, hung+d)
 	defer cancel()
-	var stderr strings.Builder
-	cmd := exec.CommandContext(ctx, v.program, "-test.benchtime", d.String(), "-run", name)
-	cmd.Stderr = &stderr
-	stdout, err := cmd.Output()
 	var s struct{ NS, Allocs, Bytes float64 }
-	if err == nil {
-		err = json.Unmarshal(stdout, &s)
-	}
-	if err != nil {
-		reason, _, _ := strings.Cut(strings.TrimSpace(stderr.String()), "\n")
-		return fmt.Errorf("%s does not run against %s: %w %s", name, v.label, err, reason)
+	if err := measure.Decode(exec.CommandContext(ctx, v.program, "-test.benchtime", d.String(), "-run", name), &s); err != nil {
+		return fmt.Errorf("%s does not run against %s: %w", name, v.label, err)
 	}
 	into.Add(s.NS, s.Allocs, s.Bytes)
 	return nil

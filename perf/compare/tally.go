@@ -80,7 +80,7 @@ func (t *tally) add(w io.Writer, name string, results [2]*result) {
 	}
 }
 
-// ops is the rate of a run of so many ns, in the model's form.
+// ops is the rate of a run of so many ns, in the form of async.js's benchmark.
 func ops(ns float64) string {
 	rate := 1e9 / ns
 	if rate >= 100 {

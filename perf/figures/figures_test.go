@@ -133,6 +133,13 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestNothingToDo(t *testing.T) {
+	var out bytes.Buffer
+	if status := run(t.Context(), []string{"-g", "nothing"}, &out, &out); status != 2 || !strings.Contains(out.String(), "no workload is left") {
+		t.Errorf("status %d:\n%s", status, &out)
+	}
+}
+
 func TestCharts(t *testing.T) {
 	m := measurement{records: report.Records{}, series: map[string][]point{
 		"queue": {{1e6, 4e7}, {2e6, 1e6}}, "ring": {{1e6, 8e7}, {2e6, 8e7}},

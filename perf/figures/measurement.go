@@ -24,13 +24,13 @@ type workload struct {
 	subjects []string
 	job      job // its subject is filled in
 	metrics  []report.Metric
-	most     int      // rounds, 0 for as many as there are
-	env      []string // of its processes
-	node     bool     // hops in Node; natively it is args alone
-	args     map[string][]string
+	most     int                 // the most rounds; 0 for no limit of its own
+	env      []string            // of its processes
+	node     bool                // runs the program hops in Node
+	args     map[string][]string // of the program hops, by subject; nil if that is not run
 }
 
-// interval is a frame of a 60 Hz screen, as in the model.
+// interval is a frame of a 60 Hz screen, as in the measurements of JavaScriptKit.
 const interval = 16 * time.Millisecond
 
 // plan lists all workloads. The names are part of the JSON output.
@@ -115,7 +115,7 @@ func plan(quick bool) (all []workload) {
 		metrics: []report.Metric{{Key: "time", Unit: "ns/task"}, {Key: "held", Unit: "bytes/task"}, {Key: "left", Unit: "bytes"}},
 	})
 
-	// One tick is one turn of the only processor: the host of the model.
+	// One tick is one turn of the only processor, as of the event loop that async.js runs on.
 	tick := []string{"GOMAXPROCS=1"}
 	for p, name := range []string{"queue", "priorityQueue"} {
 		sizes := []int{10, 100, 1_000, 30_000, 100_000, 200_000}

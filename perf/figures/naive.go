@@ -6,7 +6,7 @@ import (
 	"github.com/tickqueue/queue/internal/runlist"
 )
 
-// The naive counterparts: what each of the four models replaced.
+// The naive counterparts: what each of the four designs replaced.
 
 // A scanList is a list sorted by descending priority, in which a push walks task
 // by task from the head to its place.

@@ -72,7 +72,7 @@ func call(_ context.Context, f func()) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// runs does the workloads of the first model. There a burst waits until the loop
+// runs does the workloads of JavaScriptKit's priority runs. There a burst waits until the loop
 // that makes it has ended; here the queue is paused so long.
 func runs(j job) outcome {
 	var push func(priority int, f func())
@@ -174,7 +174,7 @@ func distinct(j job) measure.Sample {
 	})
 }
 
-// A record is as large as the smaller of the model's records, 32 bytes, and like
+// A record is as large as the smaller of JavaScriptCore's records, 32 bytes, and like
 // it has something for the collector to follow. (Larger ones are copied through
 // memory by the compiler, and that would be all that one measures.)
 type record struct {

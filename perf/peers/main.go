@@ -79,6 +79,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	chosen := slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool {
 		return !only.MatchString(w.name) || except.MatchString(w.name)
 	})
+	if len(chosen) == 0 {
+		return fail(errors.New("no workload is left to run"))
+	}
 	if err := m.measure(ctx, chosen, *rounds); err != nil {
 		return fail(err)
 	}
@@ -124,7 +127,7 @@ func (m *measurement) rounds(w workload, s subject) int {
 		}
 	}
 	if s.kind == inNode {
-		n = max(1, n/3) // as slow as they are, fewer tell
+		n = max(1, n/3) // they are slow, and fewer rounds tell enough
 	}
 	return n
 }
@@ -285,7 +288,7 @@ func (m *measurement) fastest(workload string) (name string, median float64) {
 	return name, median
 }
 
-// verdicts says which of the promises about peers hold in this run.
+// verdicts says which of the goals this run reaches.
 func (m *measurement) verdicts(w io.Writer) {
 	fmt.Fprintln(w)
 	verdict := func(what string, got, most float64) {

@@ -177,6 +177,13 @@ func TestRun(t *testing.T) {
 	}
 }
 
+func TestNothingToDo(t *testing.T) {
+	var out bytes.Buffer
+	if status := run(t.Context(), []string{"-g", "nothing", "-s", "pond"}, &out, &out); status != 2 || !strings.Contains(out.String(), "no workload is left") {
+		t.Errorf("status %d:\n%s", status, &out)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	m := measurement{records: report.Records{}, subjects: subjects}
 	for name, v := range map[string]float64{

@@ -9,7 +9,7 @@ import (
 	"github.com/tickqueue/queue"
 )
 
-// burst is the model's workload: a new queue, n tasks pushed one at a time, and
+// burst is the workload of async.js's benchmark: a new queue, n tasks pushed one at a time, and
 // the wait until all have run.
 func burst(n, concurrency int) func() {
 	return func() {

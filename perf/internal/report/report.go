@@ -117,7 +117,7 @@ func Read(path string) (records []Record, err error) {
 	return records, nil
 }
 
-// Millis writes a time in ms with three significant digits, as the model does.
+// Millis writes a time in ms with three significant digits, as async.js's benchmark does.
 func Millis(ns float64) string {
 	ms := ns / 1e6
 	digits := 0
