@@ -220,7 +220,7 @@ func (q *Queue[T, R]) unlockChained(chained bool) {
 	for q.pushers.Len() > 0 && q.room() > 0 {
 		q.admit()
 	}
-	for q.parked.len > q.startable() {
+	for q.parked.len > 0 && q.parked.len > q.startable() { // usually none is, and to see that is cheap
 		q.recall(q.parked.tail)
 	}
 	if q.active && q.isIdle() {
