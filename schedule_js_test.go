@@ -520,6 +520,80 @@ func TestPermissionWhileTheGateIsClosed(t *testing.T) {
 	q.wantStarted(t, "a", "urgent", "b", "c")
 }
 
+// A worker that has a permission but whose task was taken back takes the place of
+// another that is parked, whatever that one waits for, and stops at the gate like it.
+func TestPermissionOfATaskTakenBackWhileTheGateIsClosed(t *testing.T) {
+	t.Run("two that wait for the limiter", func(t *testing.T) {
+		host := keepGates(t)
+		permit := make(permits, 3)
+		q := newGated(3, queue.WithLimiter(permit))
+		q.Push("a")
+		var tickets []*queue.Ticket[string]
+		for _, task := range []string{"b", "c", "d", "e"} {
+			ticket, _ := q.Submit(task)
+			tickets = append(tickets, ticket)
+		}
+		settle() // three workers wait for the limiter
+		permit <- struct{}{}
+		closed := <-host.closed
+		permit <- struct{}{}
+		permit <- struct{}{}
+		for _, ticket := range tickets[:3] {
+			ticket.Cancel()
+		}
+		settle()
+		q.wantStarted(t, "a")
+		host.open(closed)
+		host.finish()
+		q.wantStarted(t, "a", "e")
+	})
+	t.Run("one that waits for the host", func(t *testing.T) {
+		host := keepGates(t)
+		var calls []chan struct{}
+		limiter := limiterFunc(func(ctx context.Context) error {
+			granted := make(chan struct{})
+			calls = append(calls, granted)
+			select {
+			case <-granted:
+				return nil
+			case <-ctx.Done():
+				<-granted // it comes in the same moment
+				return nil
+			}
+		})
+		end := make(chan struct{})
+		var started []string
+		q := queue.New(func(_ context.Context, task string) (string, error) {
+			started = append(started, task)
+			if task == "a" {
+				<-end
+				busy(time.Millisecond)
+			}
+			return task, nil
+		}, 3, queue.WithLimiter(limiter), queue.WithYieldInterval(1))
+		q.Push("a")
+		settle()
+		close(calls[0])
+		settle()
+		q.Push("b")
+		ticket, _ := q.Submit("c")
+		settle() // two workers wait for the limiter
+		close(end) // the first of all goes to the gate
+		close(calls[2])
+		ticket.Cancel() // and then one of the two finds that it has lost its task
+		q.Push("d")
+		host.finish()
+		if len(started) != 2 {
+			t.Errorf("%q started, want two tasks for two permissions", started)
+		}
+		for _, granted := range calls[3:] {
+			close(granted)
+		}
+		close(calls[1])
+		q.Kill()
+	})
+}
+
 // permits is a limiter that lets a worker through for each thing sent.
 type permits chan struct{}
 

@@ -47,7 +47,8 @@ func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
 	return t.result, t.err
 }
 
-// Done returns a channel that is closed when the task has settled.
+// Done returns a channel that is closed when the task has settled. The channel
+// alone does not keep a queue with a parent: keep the ticket as long.
 func (t *Ticket[R]) Done() <-chan struct{} {
 	t.task.lock()
 	defer t.task.unlock()

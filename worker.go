@@ -229,22 +229,26 @@ func (w *worker[T, R]) take(settled bool) bool {
 func (w *worker[T, R]) takeLimited() bool {
 	q := w.q
 	w.stopLimit()
-	for (q.gate != nil || q.pacer.due) && !w.recalled {
+	for {
+		if p := q.parked.tail; w.recalled && w.err == nil && p != nil {
+			// w has a permission, and p has none yet: w takes its place.
+			w.recalled = false
+			q.places++
+			q.recall(p)
+			q.parked.add(w)
+			q.limiting++
+		}
+		if w.recalled {
+			q.unlock()
+			return false
+		}
+		if q.gate == nil && !q.pacer.due {
+			break
+		}
 		q.turn()
 	}
-	switch p := q.parked.tail; {
-	case !w.recalled:
-		q.parked.remove(w)
-		q.limiting--
-	case w.err == nil && p != nil && p.stopLimit != nil:
-		// Another worker waits for the permission that w has: w takes its place.
-		w.recalled = false
-		q.places++
-		q.recall(p)
-	default:
-		q.unlock()
-		return false
-	}
+	q.parked.remove(w)
+	q.limiting--
 	w.limit, w.stopLimit = nil, nil
 	if !q.hasWork() || q.places > q.concurrency || !w.claim() { // as locking may have brought about
 		w.err = nil

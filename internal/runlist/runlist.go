@@ -25,7 +25,7 @@ import (
 const (
 	segmentBytes   = 16 << 10 // of a segment's slots, as the allocator counts
 	allocatorBytes = 8        // what the allocator may put before an object with pointers
-	maxCopied      = 64       // tasks that are better copied than left in segments of their own
+	maxCopied      = 64       // tasks that are better copied than left in segments of their own, if one segment holds them
 	minSlots       = 4        // of the first segment of a run; the following ones double
 	maxSpares      = 8        // runs, and at most as many segments of minSlots, kept for new priorities
 )
@@ -221,7 +221,8 @@ func (l *List[T, V]) All() iter.Seq[T] {
 
 // Append moves all tasks of other, from which none may have been removed but by
 // Pop, behind those of their priorities. For each priority of other it costs at
-// most maxCopied pushes: longer runs change hands whole.
+// most maxCopied pushes, and no more than fill a segment: longer runs change hands
+// whole.
 func (l *List[T, V]) Append(other *List[T, V]) {
 	if other.len == 0 {
 		return
@@ -251,11 +252,11 @@ func (l *List[T, V]) Append(other *List[T, V]) {
 
 // isShort reports whether the tasks of r are better copied than left where they are.
 func (r *run[T, V]) isShort() bool {
-	n := 0
-	for s := r.head; s != nil && n <= maxCopied; s = s.next {
+	n, most := 0, min(maxCopied, maxSlots[T]())
+	for s := r.head; s != nil && n <= most; s = s.next {
 		n += s.tasks
 	}
-	return n <= maxCopied
+	return n <= most
 }
 
 // appendSegments puts the segments of a run of another list behind those of its

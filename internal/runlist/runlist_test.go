@@ -378,6 +378,33 @@ func TestMemoryOfOnePriority(t *testing.T) {
 	}
 }
 
+// Tasks that are copied when lists are joined fill no more than a segment for each
+// priority.
+func TestAppendCopiesNoMoreThanASegment(t *testing.T) {
+	t.Run("64 B", testAppend[[64]byte])
+	t.Run("4 KiB", testAppend[[4 << 10]byte])
+	t.Run("10 KiB", testAppend[[10 << 10]byte])
+	t.Run("40 KiB", testAppend[[40 << 10]byte])
+}
+
+func testAppend[T comparable](t *testing.T) {
+	for _, tasks := range []int{1, 2, 5, 20, maxCopied, maxCopied + 1} {
+		var l, other List[T, struct{}]
+		var task T
+		for range tasks {
+			other.PushBack(0, task, nil)
+		}
+		segments := segmentsOf(&other)
+		l.Append(&other)
+		if slices.Equal(segmentsOf(&l), segments) {
+			continue // they changed hands
+		}
+		if tasks > maxSlots[T]() || tasks > maxCopied {
+			t.Errorf("%d tasks were copied, of which %d fit a segment", tasks, maxSlots[T]())
+		}
+	}
+}
+
 // What comes in parts, however small, fills the segments as well as half of them.
 func TestMemoryOfAppended(t *testing.T) {
 	const tasks = 1 << 16
