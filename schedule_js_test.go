@@ -577,7 +577,7 @@ func TestPermissionOfATaskTakenBackWhileTheGateIsClosed(t *testing.T) {
 		settle()
 		q.Push("b")
 		ticket, _ := q.Submit("c")
-		settle() // two workers wait for the limiter
+		settle()   // two workers wait for the limiter
 		close(end) // the first of all goes to the gate
 		close(calls[2])
 		ticket.Cancel() // and then one of the two finds that it has lost its task
