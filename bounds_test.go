@@ -39,6 +39,7 @@ func TestMisusePanics(t *testing.T) {
 		"WithYieldInterval -1":          func() { queue.New(worker, 1, queue.WithYieldInterval(-1)) },
 		"WithLimiter nil":               func() { queue.New(worker, 1, queue.WithLimiter(nil)) },
 		"WithContext nil":               func() { queue.New(worker, 1, queue.WithContext(none)) },
+		"nil option":                    func() { queue.New(worker, 1, nil) },
 		"SetConcurrency 0":              func() { queue.New(worker, 1).SetConcurrency(0) },
 		"SetConcurrency -1":             func() { queue.New(worker, 1).SetConcurrency(-1) },
 		"SetYieldInterval -1":           func() { queue.New(worker, 1).SetYieldInterval(-1) },
