@@ -190,19 +190,31 @@ func TestInboxStaysClosed(t *testing.T) {
 	}
 }
 
+// stepped is a queue whose tasks, one at a time, end when step is sent to.
+type stepped struct {
+	*Queue[int, int]
+	step    chan struct{}
+	started []int
+}
+
+// newStepped returns a queue in which task 1 runs.
+func newStepped() *stepped {
+	q := &stepped{step: make(chan struct{})}
+	q.Queue = New(func(_ context.Context, n int) (int, error) {
+		q.started = append(q.started, n)
+		<-q.step
+		return 0, nil
+	}, 1)
+	q.Push(1)
+	synctest.Wait()
+	return q
+}
+
 // A task that comes into the inbox while another method has the lock is not
 // forgotten when that method takes the last of the others away.
 func TestInboxIsAbsorbedWhenNothingElseWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := make(chan struct{})
-		var started []int
-		q := New(func(_ context.Context, n int) (int, error) {
-			started = append(started, n)
-			<-step
-			return 0, nil
-		}, 1)
-		q.Push(1)
-		synctest.Wait()
+		q := newStepped()
 		q.Push(2)
 		q.open()
 		q.Remove(func(int) bool {
@@ -211,27 +223,19 @@ func TestInboxIsAbsorbedWhenNothingElseWaits(t *testing.T) {
 			pushing.Wait()
 			return true
 		})
-		step <- struct{}{}
+		q.step <- struct{}{}
 		synctest.Wait()
-		if !slices.Equal(started, []int{1, 3}) {
-			t.Errorf("%v started, want 1 and 3", started)
+		if !slices.Equal(q.started, []int{1, 3}) {
+			t.Errorf("%v started, want 1 and 3", q.started)
 		}
-		close(step)
+		close(q.step)
 	})
 }
 
 // A task in the inbox that outranks what waits outside starts first.
 func TestInboxIsAbsorbedForItsBest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := make(chan struct{})
-		var started []int
-		q := New(func(_ context.Context, n int) (int, error) {
-			started = append(started, n)
-			<-step
-			return 0, nil
-		}, 1)
-		q.Push(1)
-		synctest.Wait()
+		q := newStepped()
 		q.Push(3)
 		q.open()
 		q.Push(4, Priority(math.MinInt))
@@ -239,10 +243,10 @@ func TestInboxIsAbsorbedForItsBest(t *testing.T) {
 		if n := q.inbox.list.Len(); n != 2 {
 			t.Fatalf("%d tasks in the inbox, want 2", n)
 		}
-		close(step)
+		close(q.step)
 		synctest.Wait()
-		if want := []int{1, 2, 3, 4}; !slices.Equal(started, want) {
-			t.Errorf("%v started, want %v", started, want)
+		if want := []int{1, 2, 3, 4}; !slices.Equal(q.started, want) {
+			t.Errorf("%v started, want %v", q.started, want)
 		}
 	})
 }
@@ -250,20 +254,14 @@ func TestInboxIsAbsorbedForItsBest(t *testing.T) {
 // Empty is for the last waiting task of all, those in the inbox included.
 func TestEmptyLooksIntoTheInbox(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := make(chan struct{})
-		q := New(func(context.Context, int) (int, error) {
-			<-step
-			return 0, nil
-		}, 1)
-		q.Push(1)
-		synctest.Wait()
+		q := newStepped()
 		empties := 0
 		q.OnEmpty(func() { empties++ })
 		q.Push(2)
 		q.open()
 		q.Push(3)
 		for i, want := range []int{0, 1, 1} {
-			step <- struct{}{}
+			q.step <- struct{}{}
 			synctest.Wait()
 			if empties != want {
 				t.Errorf("%d calls of Empty after %d tasks, want %d", empties, i+1, want)
