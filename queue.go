@@ -381,7 +381,6 @@ func (q *Queue[T, R]) Clear() []T {
 // done first, it returns the error of ctx. After [Queue.Kill] it waits for the
 // workers that still run. It does not wait for hooks.
 func (q *Queue[T, R]) Wait(ctx context.Context) error {
-	defer runtime.KeepAlive(q) // to learn of the parent's end meanwhile
 	q.lock()
 	if q.isIdle() {
 		q.unlock()
@@ -396,17 +395,25 @@ func (q *Queue[T, R]) Wait(ctx context.Context) error {
 	q.waits++
 	idle := q.idle
 	q.unlock()
+	var err error
 	if ctx.Done() == nil { // a receive costs half a select
 		<-idle
-		return nil
+	} else {
+		err = await(ctx, idle)
 	}
+	runtime.KeepAlive(q) // to learn of the parent's end meanwhile
+	return err
+}
+
+// await receives from done, or returns the error of ctx if that is done first.
+func await(ctx context.Context, done <-chan struct{}) error {
 	select {
-	case <-idle:
+	case <-done:
 		return nil
 	case <-ctx.Done():
 	}
 	select {
-	case <-idle:
+	case <-done:
 		return nil
 	default:
 		return ctx.Err()

@@ -35,13 +35,9 @@ type submitted interface {
 // and the task goes on.
 func (t *Ticket[R]) Wait(ctx context.Context) (R, error) {
 	if !t.settled.Load() {
-		select {
-		case <-t.Done():
-		case <-ctx.Done():
-			if !t.settled.Load() {
-				var zero R
-				return zero, ctx.Err()
-			}
+		if err := await(ctx, t.Done()); err != nil {
+			var zero R
+			return zero, err
 		}
 	}
 	return t.result, t.err
