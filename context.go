@@ -20,14 +20,14 @@ func (q *Queue[T, R]) setContext(parent context.Context) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
 	q.ctx, q.cancel, q.parent = &workContext[T, R]{ctx, q}, cancel, parent
 	p := weak.Make(q)
-	stop := context.AfterFunc(parent, func() {
+	q.stopParent = context.AfterFunc(parent, func() {
 		if q := p.Value(); q != nil {
 			q.lock() // which kills the queue
 			q.unlock()
 			q.cancel(q.cause())
 		}
 	})
-	runtime.AddCleanup(q, func(stop func() bool) { stop() }, stop)
+	runtime.AddCleanup(q, func(stop func() bool) { stop() }, q.stopParent)
 }
 
 // checkParent kills the queue if its parent, which must not be nil, is done.

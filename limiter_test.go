@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -443,4 +444,33 @@ func TestLimiterOfCargo(t *testing.T) {
 			t.Errorf("%d wait for the limiter, %d tokens taken", n, l.taken)
 		}
 	})
+}
+
+// A batch needs one permission, whatever it holds: no more workers ask for one than
+// batches wait.
+func TestLimiterIsAskedForBatches(t *testing.T) {
+	for _, test := range []struct{ payload, tasks, want int }{
+		{1, 3, 3}, {1, 9, 4}, {3, 1, 1}, {3, 3, 1}, {3, 4, 2}, {3, 7, 3}, {3, 12, 4}, {3, 100, 4}, {math.MaxInt, 100, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newTokens()
+			calls := 0
+			q := queue.NewCargo(func(context.Context, []int) (int, error) {
+				calls++
+				return 0, nil
+			}, 4, test.payload, queue.WithLimiter(l))
+			for i := range test.tasks {
+				q.Push(i)
+			}
+			if n := l.waiting(); n != test.want {
+				t.Errorf("payload %d: %d workers ask the limiter for %d tasks, want %d", test.payload, n, test.tasks, test.want)
+			}
+			for !q.Idle() {
+				l.give(1)
+			}
+			if l.taken != calls {
+				t.Errorf("payload %d: %d tokens for %d calls", test.payload, l.taken, calls)
+			}
+		})
+	}
 }

@@ -167,7 +167,8 @@ func (m *model) startable() int {
 	if m.paused || m.killed {
 		return 0
 	}
-	return min(len(m.waiting), max(0, m.concurrency-len(m.working)))
+	batches := (len(m.waiting) + m.payload - 1) / m.payload
+	return min(batches, max(0, m.concurrency-len(m.working)))
 }
 
 func (m *model) runningTasks() (n int) {

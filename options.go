@@ -24,6 +24,9 @@ const defaultBuffer = -1
 // the queue is killed as by [Queue.Kill], but the workers' context is canceled
 // with the cause of ctx, and nothing returns the dropped tasks. So for tasks that
 // should drain when ctx is done, use [Queue.Shutdown] instead.
+//
+// If the type of ctx is not one of package context, that package needs a goroutine
+// to wait for its end: until the queue is shut down, killed or collected.
 // WithContext panics if ctx is nil.
 func WithContext(ctx context.Context) Option {
 	if ctx == nil {

@@ -51,6 +51,8 @@ type Queue[T, R any] struct {
 	ctx    context.Context // the workers'
 	cancel context.CancelCauseFunc
 
+	stopParent func() bool // stops waiting for the end of parent; nil if there is none
+
 	pass func() // q.process, bound once so that starting it allocates nothing
 
 	_ [cacheLine]byte // so that a push to the inbox reads no line that workers write
@@ -76,7 +78,7 @@ type Queue[T, R any] struct {
 	// the limiter or, after a yield, of the host.
 	places   int
 	busy     workerList[T, R] // in the order in which they took their tasks
-	parked   workerList[T, R] // never more than the tasks that could start
+	parked   workerList[T, R] // never more than the batches that could start
 	limiting int              // parked workers that wait for the limiter
 	spare    *worker[T, R]    // the last that left, to be used again; nil in a cargo queue
 
@@ -283,6 +285,9 @@ func (q *Queue[T, R]) close() {
 // kill is Kill but for the workers' context.
 func (q *Queue[T, R]) kill() []T {
 	q.killed = true
+	if q.stopParent != nil {
+		q.stopParent()
+	}
 	q.events.discard()
 	q.close()
 	return q.dropAll()
@@ -441,7 +446,11 @@ func (q *Queue[T, R]) Shutdown(ctx context.Context) error {
 	q.lock()
 	q.close()
 	q.unlock()
-	return q.Wait(ctx)
+	err := q.Wait(ctx)
+	if err == nil && q.stopParent != nil {
+		q.stopParent()
+	}
+	return err
 }
 
 // Kill closes the queue, drops what waits, cancels the workers' context with

@@ -9,7 +9,16 @@ import (
 // hasWork reports whether a task may start beyond those that parked workers are
 // there for.
 func (q *Queue[T, R]) hasWork() bool {
-	return q.waiting.Len() > q.parked.len && !q.paused && !q.killed
+	return q.batches() > q.parked.len && !q.paused && !q.killed
+}
+
+// batches returns how many calls of the worker function the waiting tasks make.
+func (q *Queue[T, R]) batches() int {
+	n := q.waiting.Len()
+	if q.payload > 1 {
+		n = n/q.payload + min(n%q.payload, 1)
+	}
+	return n
 }
 
 // mayStart reports whether one more worker may start.
@@ -17,13 +26,13 @@ func (q *Queue[T, R]) mayStart() bool {
 	return q.places < q.concurrency && q.hasWork() && q.gate == nil
 }
 
-// startable returns how many tasks could start if workers were free to take
+// startable returns how many batches could start if workers were free to take
 // them. More parked workers than that are of no use.
 func (q *Queue[T, R]) startable() int {
 	if q.paused || q.killed {
 		return 0
 	}
-	return min(q.waiting.Len(), max(0, q.concurrency-q.busy.len))
+	return min(q.batches(), max(0, q.concurrency-q.busy.len))
 }
 
 // process is the pass: it clears the flag and starts what may start. Its goroutine
