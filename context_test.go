@@ -260,6 +260,60 @@ func TestNothingStartsAfterTheEndOfTheContext(t *testing.T) {
 	}
 }
 
+// A tellingContext is done some time before it tells those registered with it.
+type tellingContext struct {
+	context.Context
+	done chan struct{}
+	err  error
+	tell func() // nil once it has been stopped
+}
+
+func (c *tellingContext) Done() <-chan struct{} { return c.done }
+
+func (c *tellingContext) Err() error { return c.err }
+
+func (c *tellingContext) AfterFunc(f func()) (stop func() bool) {
+	c.tell = f
+	return func() bool {
+		c.tell = nil
+		return true
+	}
+}
+
+// Whoever notices the end of the context first, and whatever is called then: those
+// that wait for the end of the workers' context learn of it.
+func TestEndOfTheContextReachesTheWorkersAnyhow(t *testing.T) {
+	for name, notice := range map[string]func(q *queue.Queue[int, int]){
+		"Len":      func(q *queue.Queue[int, int]) { q.Len() },
+		"Push":     func(q *queue.Queue[int, int]) { q.Push(2) },
+		"Shutdown": func(q *queue.Queue[int, int]) { q.Shutdown(doneContext()) },
+		"Kill":     func(q *queue.Queue[int, int]) { q.Kill() },
+		"nothing":  func(q *queue.Queue[int, int]) {},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx := &tellingContext{Context: context.Background(), done: make(chan struct{})}
+			ended := false
+			q := queue.New(func(ctx context.Context, _ int) (int, error) {
+				<-ctx.Done()
+				ended = true
+				return 0, nil
+			}, 1, queue.WithContext(ctx))
+			q.Push(1)
+			synctest.Wait()
+			ctx.err = context.Canceled
+			notice(q)
+			if ctx.tell != nil {
+				close(ctx.done)
+				ctx.tell()
+			}
+			synctest.Wait()
+			if !ended {
+				t.Fatalf("after %s the worker's context is not done", name)
+			}
+		})
+	}
+}
+
 func TestContextDoneToBeginWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1, queue.WithContext(doneContext()))

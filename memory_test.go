@@ -382,24 +382,19 @@ func TestQueuesLeaveNothingWithALastingContext(t *testing.T) {
 	}
 }
 
-// A queue that has ended does not wait for the collector to be forgotten.
-func TestEndedQueuesLeaveNothingWithALastingContext(t *testing.T) {
-	for name, end := range map[string]func(q *queue.Queue[int, int]){
-		"Kill":     func(q *queue.Queue[int, int]) { q.Kill() },
-		"Shutdown": func(q *queue.Queue[int, int]) { q.Shutdown(context.Background()) },
-	} {
-		ctx := &lastingContext{Context: context.Background()}
-		q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1, queue.WithContext(ctx))
-		q.Push(1)
-		if n := ctx.left(); n != 1 {
-			t.Errorf("%d functions are registered, want 1", n)
-		}
-		end(q)
-		if n := ctx.left(); n > 0 {
-			t.Errorf("%d functions are still registered after %s", n, name)
-		}
-		runtime.KeepAlive(q)
+// A killed queue does not wait for the collector to be forgotten.
+func TestKilledQueueLeavesNothingWithALastingContext(t *testing.T) {
+	ctx := &lastingContext{Context: context.Background()}
+	q := queue.New(func(context.Context, int) (int, error) { return 0, nil }, 1, queue.WithContext(ctx))
+	q.Push(1)
+	if n := ctx.left(); n != 1 {
+		t.Errorf("%d functions are registered, want 1", n)
 	}
+	q.Kill()
+	if n := ctx.left(); n > 0 {
+		t.Errorf("%d functions are still registered", n)
+	}
+	runtime.KeepAlive(q)
 }
 
 // The same with a context of package context, which keeps its children.

@@ -26,7 +26,7 @@ const defaultBuffer = -1
 // should drain when ctx is done, use [Queue.Shutdown] instead.
 //
 // If the type of ctx is not one of package context, that package needs a goroutine
-// to wait for its end: until the queue is shut down, killed or collected.
+// to wait for its end, until [Queue.Kill] or until the queue is collected.
 // WithContext panics if ctx is nil.
 func WithContext(ctx context.Context) Option {
 	if ctx == nil {

@@ -285,9 +285,6 @@ func (q *Queue[T, R]) close() {
 // kill is Kill but for the workers' context.
 func (q *Queue[T, R]) kill() []T {
 	q.killed = true
-	if q.stopParent != nil {
-		q.stopParent()
-	}
 	q.events.discard()
 	q.close()
 	return q.dropAll()
@@ -446,11 +443,7 @@ func (q *Queue[T, R]) Shutdown(ctx context.Context) error {
 	q.lock()
 	q.close()
 	q.unlock()
-	err := q.Wait(ctx)
-	if err == nil && q.stopParent != nil {
-		q.stopParent()
-	}
-	return err
+	return q.Wait(ctx)
 }
 
 // Kill closes the queue, drops what waits, cancels the workers' context with
@@ -462,5 +455,8 @@ func (q *Queue[T, R]) Kill() []T {
 	tasks := q.kill()
 	q.unlock()
 	q.cancel(q.cause())
+	if q.stopParent != nil {
+		q.stopParent()
+	}
 	return tasks
 }
