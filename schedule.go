@@ -67,9 +67,9 @@ func (q *Queue[T, R]) process() {
 // turn gives the host a turn before the parked worker that calls it goes on. It
 // needs the lock, and lets go of it meanwhile.
 //
-// A native host runs on other threads too, so only that worker stops. A host that shares
-// its only thread with the program turns when every goroutine is blocked, so
-// there all workers stop at the gate.
+// A native host runs on other threads too, so only that worker stops. A host that
+// shares its only thread with the program turns when every goroutine is blocked,
+// so there all workers stop at the gate.
 func (q *Queue[T, R]) turn() {
 	gate := q.gate
 	if gate != nil {

@@ -503,19 +503,19 @@ func TestTurnsWithLimiter(t *testing.T) {
 // A worker that the limiter lets through while the gate is closed stops there, too.
 func TestPermissionWhileTheGateIsClosed(t *testing.T) {
 	host := keepGates(t)
-	permit := make(permits, 3)
-	q := newGated(2, queue.WithLimiter(permit))
+	limiter := newTokens()
+	q := newGated(2, queue.WithLimiter(limiter))
 	q.PushAll([]string{"a", "b", "c"})
 	settle() // two workers wait for the limiter
-	permit <- struct{}{}
+	limiter.ch <- nil
 	closed := <-host.closed
-	permit <- struct{}{}
+	limiter.ch <- nil
 	settle()
 	q.wantStarted(t, "a")
 	q.Push("urgent", queue.Priority(1))
 	host.open(closed)
-	permit <- struct{}{}
-	permit <- struct{}{}
+	limiter.ch <- nil
+	limiter.ch <- nil
 	host.finish()
 	q.wantStarted(t, "a", "urgent", "b", "c")
 }
@@ -525,8 +525,8 @@ func TestPermissionWhileTheGateIsClosed(t *testing.T) {
 func TestPermissionOfATaskTakenBackWhileTheGateIsClosed(t *testing.T) {
 	t.Run("two that wait for the limiter", func(t *testing.T) {
 		host := keepGates(t)
-		permit := make(permits, 3)
-		q := newGated(3, queue.WithLimiter(permit))
+		limiter := newTokens()
+		q := newGated(3, queue.WithLimiter(limiter))
 		q.Push("a")
 		var tickets []*queue.Ticket[string]
 		for _, task := range []string{"b", "c", "d", "e"} {
@@ -534,10 +534,10 @@ func TestPermissionOfATaskTakenBackWhileTheGateIsClosed(t *testing.T) {
 			tickets = append(tickets, ticket)
 		}
 		settle() // three workers wait for the limiter
-		permit <- struct{}{}
+		limiter.ch <- nil
 		closed := <-host.closed
-		permit <- struct{}{}
-		permit <- struct{}{}
+		limiter.ch <- nil
+		limiter.ch <- nil
 		for _, ticket := range tickets[:3] {
 			ticket.Cancel()
 		}
@@ -592,18 +592,6 @@ func TestPermissionOfATaskTakenBackWhileTheGateIsClosed(t *testing.T) {
 		close(calls[1])
 		q.Kill()
 	})
-}
-
-// permits is a limiter that lets a worker through for each thing sent.
-type permits chan struct{}
-
-func (p permits) Wait(ctx context.Context) error {
-	select {
-	case <-p:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // open is a limiter that limits nothing.

@@ -231,7 +231,7 @@ func (w *worker[T, R]) takeLimited() bool {
 	w.stopLimit()
 	for {
 		if p := q.parked.tail; w.recalled && w.err == nil && p != nil {
-			// w has a permission, and p has none yet: w takes its place.
+			// w has a permission: it takes the place of another that is parked.
 			w.recalled = false
 			q.places++
 			q.recall(p)

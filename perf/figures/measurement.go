@@ -82,7 +82,7 @@ func plan(quick bool) (all []workload) {
 	for _, where := range []string{"native", "node"} {
 		n := "-n=" + strconv.Itoa(pick(1_000_000, 300_000))
 		all = append(all, workload{
-			name: "hops/" + where, subjects: []string{"queue", "yield", "clock per job"}, metrics: []report.Metric{{Unit: "ns/task"}},
+			name: "hops/" + where, subjects: []string{"queue", "yield", "clock per job"}, metrics: report.PerTask,
 			node: where == "node",
 			args: map[string][]string{
 				"queue":         {n},
@@ -115,7 +115,8 @@ func plan(quick bool) (all []workload) {
 		metrics: []report.Metric{{Key: "time", Unit: "ns/task"}, {Key: "held", Unit: "bytes/task"}, {Key: "left", Unit: "bytes"}},
 	})
 
-	// One tick is one turn of the only processor, as of the event loop that async.js runs on.
+	// One tick is one turn of the only processor, as of the event loop that
+	// async.js runs on.
 	tick := []string{"GOMAXPROCS=1"}
 	for p, name := range []string{"queue", "priorityQueue"} {
 		sizes := []int{10, 100, 1_000, 30_000, 100_000, 200_000}
@@ -179,7 +180,7 @@ func (m *measurement) sample(ctx context.Context, w workload, subject string) er
 func (m *measurement) of(w workload) (records []*report.Record) {
 	for _, metric := range w.metrics {
 		for _, s := range w.subjects {
-			if r := m.records[report.Key{Workload: metric.Of(w.name), Subject: s}]; r != nil && !m.over[report.Key{Workload: w.name, Subject: s}] {
+			if r := m.records.Get(metric.Of(w.name), s); r != nil && !m.over[report.Key{Workload: w.name, Subject: s}] {
 				records = append(records, r)
 			}
 		}

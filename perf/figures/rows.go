@@ -13,7 +13,7 @@ import (
 
 // median is NaN for what was not measured, and so is all that comes of it.
 func (m *measurement) median(workload, subject string) float64 {
-	if r := m.records[report.Key{Workload: workload, Subject: subject}]; r != nil {
+	if r := m.records.Get(workload, subject); r != nil {
 		return r.Median()
 	}
 	return math.NaN()

@@ -72,8 +72,8 @@ func call(_ context.Context, f func()) (struct{}, error) {
 	return struct{}{}, nil
 }
 
-// runs does the workloads of JavaScriptKit's priority runs. There a burst waits until the loop
-// that makes it has ended; here the queue is paused so long.
+// runs does the workloads of JavaScriptKit's priority runs. There a burst waits
+// until the loop that makes it has ended; here the queue is paused so long.
 func runs(j job) outcome {
 	var push func(priority int, f func())
 	var drain func()

@@ -79,9 +79,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	chosen := slices.DeleteFunc(slices.Clone(workloads), func(w workload) bool {
 		return !only.MatchString(w.name) || except.MatchString(w.name)
 	})
-	if len(chosen) == 0 {
-		return fail(errors.New("no workload is left to run"))
-	}
 	if err := m.measure(ctx, chosen, *rounds); err != nil {
 		return fail(err)
 	}
@@ -179,15 +176,10 @@ func (m *measurement) sample(ctx context.Context, w workload, s subject) error {
 	return nil
 }
 
-// record returns what was measured of a subject, or nil.
-func (m *measurement) record(workload, subject string) *report.Record {
-	return m.records[report.Key{Workload: workload, Subject: subject}]
-}
-
 // of returns the records of a workload in the order of the subjects.
 func (m *measurement) of(workload string) (records []*report.Record) {
 	for _, s := range m.subjects {
-		if r := m.record(workload, s.name); r != nil {
+		if r := m.records.Get(workload, s.name); r != nil {
 			records = append(records, r)
 		}
 	}
@@ -201,7 +193,7 @@ func (m *measurement) table(w io.Writer, name string, records []*report.Record) 
 	unit := records[0].Unit
 	fmt.Fprintf(w, "\n%s, %s\n", name, unit)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	base := m.record(name, "queue").Median()
+	base := m.records.Get(name, "queue").Median()
 	for _, r := range records {
 		median := r.Median()
 		ratio := "–"
@@ -300,7 +292,7 @@ func (m *measurement) verdicts(w io.Writer) {
 	}
 	for _, c := range []int{1, 8, 64} {
 		name := fmt.Sprintf("burst/c=%d", c)
-		our := m.record(name, "queue")
+		our := m.records.Get(name, "queue")
 		if our == nil {
 			continue
 		}
@@ -309,12 +301,12 @@ func (m *measurement) verdicts(w io.Writer) {
 		}
 		verdict(name+", allocations a push", math.Round(our.Allocs), 0)
 	}
-	if our := m.record("push-wait/c=1", "queue"); our != nil {
+	if our := m.records.Get("push-wait/c=1", "queue"); our != nil {
 		if pool, median := m.fastest("push-wait/c=1"); pool != "" {
 			verdict("push-wait/c=1, queue to "+pool, our.Median()/median, 1)
 		}
 	}
-	three, none := m.record("priorities=3/c=1", "queue"), m.record("burst/c=1", "queue")
+	three, none := m.records.Get("priorities=3/c=1", "queue"), m.records.Get("burst/c=1", "queue")
 	if three != nil && none != nil {
 		verdict("three priorities to one", three.Median()/none.Median(), 1.3)
 	}
@@ -327,14 +319,14 @@ func (m *measurement) chart(dir string) error {
 	var groups []chart.Series
 	var names []string
 	for _, s := range m.subjects {
-		if s.kind != inNode && m.record("burst/c=1", s.name) != nil {
+		if s.kind != inNode && m.records.Get("burst/c=1", s.name) != nil {
 			names = append(names, s.name)
 		}
 	}
 	for _, c := range []int{1, 8, 64} {
 		group := chart.Series{Name: fmt.Sprintf("concurrency %d", c)}
 		for i, s := range names {
-			r := m.record(fmt.Sprintf("burst/c=%d", c), s)
+			r := m.records.Get(fmt.Sprintf("burst/c=%d", c), s)
 			if r == nil {
 				return errors.New("the chart needs all three bursts")
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/tickqueue/queue"
 )
 
-// burst is the workload of async.js's benchmark: a new queue, n tasks pushed one at a time, and
-// the wait until all have run.
+// burst is the workload of async.js's benchmark: a new queue, n tasks pushed one
+// at a time, and the wait until all have run.
 func burst(n, concurrency int) func() {
 	return func() {
 		q := queue.New(nothing, concurrency)

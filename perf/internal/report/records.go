@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -25,6 +26,9 @@ type Key struct{ Workload, Subject string }
 
 // Records are those of one call of a command.
 type Records map[Key]*Record
+
+// Get returns a record, or nil if nothing was measured.
+func (rs Records) Get(workload, subject string) *Record { return rs[Key{workload, subject}] }
 
 // Add takes in what one process has measured, by the keys of the metrics.
 func (rs Records) Add(workload, subject string, metrics []Metric, samples map[string]measure.Sample) {
@@ -50,9 +54,13 @@ type Entry struct {
 // hung is long enough for any sample.
 const hung = 5 * time.Minute
 
-// Take takes the samples of all entries, with a progress line on w. It goes
-// through them in rounds, as workloads too are compared with each other.
+// Take takes the samples of all entries, of which there must be some, with a
+// progress line on w. It goes through them in rounds, as workloads too are
+// compared with each other.
 func Take(ctx context.Context, w io.Writer, entries []Entry) error {
+	if len(entries) == 0 {
+		return errors.New("no workload is left to run")
+	}
 	var most, total int
 	for _, e := range entries {
 		most, total = max(most, e.Rounds), total+e.Rounds
